@@ -3,14 +3,11 @@ package packages
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,9 +31,7 @@ const npmKind = "npm"
 
 // scratch makes a working directory on the same disk as the results. It also removes what
 // crashed runs left behind.
-func (s *Store) scratch() (string, error) { return s.scratchIn(s.root()) }
-
-func (s *Store) scratchIn(root string) (string, error) {
+func (s *Store) scratch(root string) (string, error) {
 	if !filepath.IsAbs(s.Dir) {
 		return "", fmt.Errorf("the directory for packages is not absolute: %q", s.Dir)
 	}
@@ -65,9 +60,9 @@ func clearOut(root string) {
 
 // settle moves a finished directory to its final name. If another process was faster, its
 // directory is used. An incomplete directory of that name is replaced.
-func settle(dir, home string, whole func() error) error {
+func settle(dir, home string, installed func(dir string) error) error {
 	err := os.Rename(dir, home)
-	if err == nil || whole() == nil {
+	if err == nil || installed(home) == nil {
 		return nil
 	}
 	if _, missing := os.Lstat(home); missing != nil {
@@ -77,7 +72,7 @@ func settle(dir, home string, whole func() error) error {
 	if err := os.Rename(home, dir+"-broken"); err == nil {
 		defer os.RemoveAll(dir + "-broken")
 	}
-	if err := os.Rename(dir, home); err != nil && whole() != nil {
+	if err := os.Rename(dir, home); err != nil && installed(home) != nil {
 		return err
 	}
 	return nil
@@ -98,12 +93,8 @@ func isInstalled(home string, p *lockfile.Package) error {
 // isNamed returns an error if an installed package is not the one in the tree. npm takes
 // from its cache whatever has the integrity, and does not check the name.
 func (t *tree) isNamed(home string) error {
-	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
-		dir := filepath.Join(home, filepath.FromSlash(place))
-		if _, err := os.Lstat(dir); place == "" || errors.Is(err, os.ErrNotExist) {
-			continue // it is not for this machine
-		}
-		m, err := readPackage(dir)
+	for _, place := range t.present(home) {
+		m, err := readPackage(filepath.Join(home, filepath.FromSlash(place)))
 		if err != nil {
 			return fmt.Errorf("it needs %s: %w", place, err)
 		}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -26,12 +24,10 @@ type npmFailure struct {
 	stderr string // as npm wrote it
 }
 
-var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\s*https?:`) })
+var address = pattern(`(?i)^\s*https?:`)
 
 // contacted finds the addresses that npm used in its messages about requests.
-var contacted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^npm (?:http (?:fetch|cache)|(?:error|ERR!) .*?(?:GET|request to))\b.*?(https?://[^\s"']+)`)
-})
+var contacted = pattern(`(?m)^npm (?:http (?:fetch|cache)|(?:error|ERR!) .*?(?:GET|request to))\b.*?(https?://[^\s"']+)`)
 
 // discreet replaces an error of npm if npm connected to an address that is not a registry.
 func (s *Store) discreet(ctx context.Context, dir string, err error) error {

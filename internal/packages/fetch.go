@@ -57,18 +57,8 @@ func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, not
 	if !on.isHere() || isInstalled(home, p) == nil && !isUntouched(home) {
 		home, flags = home+"-"+on.String(), on.flags()
 	}
-	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
-	if err != nil {
+	if err := s.install(ctx, home, t, p, on, note, flags...); err != nil {
 		return found, err
-	}
-	defer release()
-	if isInstalled(home, p) != nil {
-		if err := s.refuse(); err != nil {
-			return found, err
-		}
-		if err := s.install(ctx, home, t, p, on, note, flags...); err != nil {
-			return found, err
-		}
 	}
 	// Also for this machine: the configuration of npm may name another platform.
 	if err := t.isFor(home, on); err != nil {
@@ -77,24 +67,11 @@ func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, not
 	return Installed{Dir: home, Packages: len(t.present(home))}, nil
 }
 
-// refuse says why a package that is not installed cannot be fetched.
-func (s *Store) refuse() error {
-	switch {
-	case s.Sealed:
-		return errSealed
-	case s.Offline:
-		return errors.New("it was not fetched before, and [docker] offline does not let anything be fetched; run once without")
-	}
-	return nil
-}
-
-var errSealed = errors.New("it is not in the image, and nothing is fetched where the image runs")
-
 // present are the paths of the tree that exist in a directory: not all packages are for
 // every platform.
 func (t *tree) present(home string) (places []string) {
 	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
-		if _, err := os.Lstat(filepath.Join(home, filepath.FromSlash(place))); place != "" && err == nil {
+		if _, err := os.Lstat(filepath.Join(home, filepath.FromSlash(place))); place != "" && !errors.Is(err, os.ErrNotExist) {
 			places = append(places, place)
 		}
 	}

@@ -1,8 +1,6 @@
 package packages
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,8 +15,7 @@ import (
 // once; its dependencies are frozen as they were when it was first resolved.
 
 func (s *Store) recordPath(name, version string) string {
-	sum := sha256.Sum256([]byte(name + "@" + version))
-	return filepath.Join(s.root(), "index", hex.EncodeToString(sum[:]))
+	return filepath.Join(s.root(), "index", hashOf(name+"@"+version))
 }
 
 // known returns what was resolved before, or nil. A record that is not valid is ignored.

@@ -7,11 +7,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -162,11 +160,11 @@ func npmError(status int, stderr string) error {
 }
 
 var (
-	codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\w+)`) })
-	prefix      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^npm (?:error|ERR!)\s*`) })
-	chatter     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^npm (?:http|warn|WARN|notice)\b`) })
-	credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(://)[^\s/@]*@`) })
-	secretName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)auth|token|passw|secret|key|cert`) })
+	codePattern = pattern(`(?m)^npm (?:error|ERR!) code (\w+)`)
+	prefix      = pattern(`^npm (?:error|ERR!)\s*`)
+	chatter     = pattern(`^npm (?:http|warn|WARN|notice)\b`)
+	credentials = pattern(`(://)[^\s/@]*@`)
+	secretName  = pattern(`(?i)auth|token|passw|secret|key|cert`)
 )
 
 const (

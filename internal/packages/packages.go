@@ -25,6 +25,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // A Store keeps installed packages in a directory of the user, for all projects.
@@ -40,11 +41,11 @@ type Store struct {
 	// Sealed means that nothing is fetched, installed or changed: the directory is part of an
 	// image. What is not there is an error.
 	Sealed bool
-	// Offline means that nothing is fetched for another platform, or for an image.
+	// Offline means that nothing is fetched and installed.
 	Offline bool
 
-	mu   sync.Mutex
-	busy map[string]chan struct{} // closed when the work is finished
+	mu    sync.Mutex
+	turns map[string]chan struct{} // by work; holds a value while it is done
 }
 
 // Resolve asks the registry what a package is now, and returns it pinned. A version that
@@ -72,7 +73,7 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 		}
 	}
 	tell(note, "fetching "+spec)
-	dir, err := s.scratch()
+	dir, err := s.scratch(s.root())
 	if err != nil {
 		return nil, err
 	}
@@ -143,85 +144,87 @@ func (s *Store) Install(ctx context.Context, p *lockfile.Package, program string
 	if err != nil {
 		return nil, err
 	}
-	release, err := s.exclusively(ctx, "install "+tree.digest())
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	home := filepath.Join(s.root(), tree.digest())
-	if err := isInstalled(home, p); err != nil {
-		if s.Sealed {
-			return nil, errSealed
-		}
-		if err := s.install(ctx, home, tree, p, thisMachine(), note); err != nil {
-			return nil, err
-		}
+	if err := s.install(ctx, home, tree, p, thisMachine(), note); err != nil {
+		return nil, err
 	}
 	return s.startOf(filepath.Join(home, modules, filepath.FromSlash(p.Name)), p.Name, program)
 }
 
-// install makes home, which appears complete or not at all. The flags name the platform, if
-// it is not this machine.
+// install makes sure that a package of npm is in home. The flags name the platform, if it is
+// not this machine.
 func (s *Store) install(ctx context.Context, home string, t *tree, p *lockfile.Package, on Platform, note func(string), flags ...string) error {
-	dir, err := s.scratch()
+	installed := func(dir string) error { return isInstalled(dir, p) }
+	return s.ensure(ctx, home, installed, func(dir string) error {
+		if err := writeManifest(dir, p.Name, p.Version); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, lockName), []byte(t.forNpm()), 0o600); err != nil {
+			return err
+		}
+		tell(note, fmt.Sprintf("installing %s for %s@%s", wording.Count(t.count(), "package"), p.Name, p.Version))
+		if _, err := s.npm(ctx, dir, "ci", append(flags, "--allow-remote=none")...); err != nil {
+			return err
+		}
+		if err := errors.Join(installed(dir), t.isNamed(dir)); err != nil {
+			return err
+		}
+		if len(flags) > 0 {
+			if err := t.isFor(dir, on); err != nil {
+				return err
+			}
+		}
+		return seal(dir)
+	})
+}
+
+// ensure makes home, unless installed finds the package there. It appears complete or not at
+// all: fill works in another directory.
+func (s *Store) ensure(ctx context.Context, home string, installed, fill func(dir string) error) error {
+	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
+	if err != nil {
+		return err
+	}
+	defer release()
+	switch {
+	case installed(home) == nil:
+		return nil
+	case s.Sealed:
+		return errSealed
+	case s.Offline:
+		return errors.New("it was not fetched before, and [docker] offline does not let anything be fetched; run once without")
+	}
+	dir, err := s.scratch(filepath.Dir(home))
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := writeManifest(dir, p.Name, p.Version); err != nil {
+	if err := fill(dir); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, lockName), []byte(t.forNpm()), 0o600); err != nil {
-		return err
-	}
-	plural := "s"
-	if t.count() == 1 {
-		plural = ""
-	}
-	tell(note, fmt.Sprintf("installing %d package%s for %s@%s", t.count(), plural, p.Name, p.Version))
-	if _, err := s.npm(ctx, dir, "ci", append(flags, "--allow-remote=none")...); err != nil {
-		return err
-	}
-	if err := errors.Join(isInstalled(dir, p), t.isNamed(dir)); err != nil {
-		return err
-	}
-	if len(flags) > 0 {
-		if err := t.isFor(dir, on); err != nil {
-			return err
-		}
-	}
-	if err := seal(dir); err != nil {
-		return err
-	}
-	return settle(dir, home, func() error { return isInstalled(home, p) })
+	return settle(dir, home, installed)
 }
+
+var errSealed = errors.New("it is not in the image, and nothing is fetched where the image runs")
 
 // exclusively waits until no other goroutine does the same work, so that it is not done
 // twice. Other processes may do it at the same time.
 func (s *Store) exclusively(ctx context.Context, work string) (release func(), err error) {
-	for {
-		s.mu.Lock()
-		busy := s.busy[work]
-		if busy == nil {
-			if s.busy == nil {
-				s.busy = make(map[string]chan struct{})
-			}
-			done := make(chan struct{})
-			s.busy[work] = done
-			s.mu.Unlock()
-			return func() {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				delete(s.busy, work)
-				close(done)
-			}, nil
+	s.mu.Lock()
+	turn, ok := s.turns[work]
+	if !ok {
+		if s.turns == nil {
+			s.turns = make(map[string]chan struct{})
 		}
-		s.mu.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		turn = make(chan struct{}, 1)
+		s.turns[work] = turn
+	}
+	s.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -323,11 +323,11 @@ func playInstall(dir string) int {
 // What a crashed run left is cleared away after a day, and never used.
 func TestLeftovers(t *testing.T) {
 	s := &Store{Dir: t.TempDir()}
-	old, err := s.scratch()
+	old, err := s.scratch(s.root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	young, err := s.scratch()
+	young, err := s.scratch(s.root())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next, err := s.scratch()
+	next, err := s.scratch(s.root())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestLeftovers(t *testing.T) {
 	if diff := cmp.Diff(want, places(t, s)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := (&Store{Dir: "relative"}).scratch(); err == nil {
+	if _, err := (&Store{Dir: "relative"}).scratch("relative"); err == nil {
 		t.Error("a relative directory is accepted")
 	}
 }

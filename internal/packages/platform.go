@@ -1,9 +1,9 @@
 package packages
 
 import (
+	"cmp"
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,37 +29,35 @@ func PlatformOf(goos, arch, libc string) Platform {
 	return p
 }
 
-// LibcFiles are files that show which C library a system has, with npm's name for it. The
-// order matters: a system with glibc can also have musl, but not the other way round.
-func LibcFiles() []LibcFile {
-	return []LibcFile{
+// FindLibc returns npm's name for the C library that a system has; "" if none of its files
+// is there. The order matters: a system with glibc can also have musl, but not the other way
+// round.
+func FindLibc(has func(path string) (bool, error)) (string, error) {
+	for _, file := range []struct{ libc, path string }{
 		{"glibc", "/lib/x86_64-linux-gnu/libc.so.6"},
 		{"glibc", "/lib/aarch64-linux-gnu/libc.so.6"},
 		{"glibc", "/lib64/libc.so.6"},
 		{"musl", "/lib/ld-musl-x86_64.so.1"},
 		{"musl", "/lib/ld-musl-aarch64.so.1"},
+	} {
+		if there, err := has(file.path); there || err != nil {
+			return file.libc, err
+		}
 	}
+	return "", nil
 }
-
-// A LibcFile is a file by which a C library is known.
-type LibcFile struct{ Libc, Path string }
 
 // thisMachine is the platform that npm installs for by itself.
 var thisMachine = sync.OnceValue(func() Platform {
 	libc := ""
 	if runtime.GOOS == "linux" {
-		libc = "glibc"
-		for _, f := range LibcFiles() {
-			if _, err := os.Stat(f.Path); err == nil {
-				libc = f.Libc
-				break
-			}
-		}
+		libc, _ = FindLibc(func(path string) (bool, error) { _, err := os.Stat(path); return err == nil, nil })
+		libc = cmp.Or(libc, "glibc")
 	}
 	return PlatformOf(runtime.GOOS, runtime.GOARCH, libc)
 })
 
-var platformWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+$`) })
+var platformWord = pattern(`^[a-z0-9]+$`)
 
 // check refuses what is not safe in the name of a directory and the value of a flag.
 func (p Platform) check() error {

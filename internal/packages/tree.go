@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,19 +64,20 @@ const (
 
 var (
 	namePattern = `(?:@[a-zA-Z0-9~][\w.~-]*/)?[a-zA-Z0-9~][\w.~-]*`
-	nameOnly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + namePattern + `$`) })
-	placeOnly   = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^node_modules/` + namePattern + `(?:/node_modules/` + namePattern + `)*$`)
-	})
-	versionOnly = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
-	})
-	tagOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][\w.-]*$`) })
+	nameOnly    = pattern(`^` + namePattern + `$`)
+	placeOnly   = pattern(`^node_modules/` + namePattern + `(?:/node_modules/` + namePattern + `)*$`)
+	versionOnly = pattern(`^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
+	tagOnly     = pattern(`^[a-zA-Z0-9][\w.-]*$`)
 	// A range of versions, of this name or of another one. Addresses and paths would let
 	// a package come from elsewhere than the registry.
-	rangeOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:npm:` + namePattern + `@?)?[\w.\-+*^~<>=| ]*$`) })
-	wordOnly  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^!?[\w./@~-]+$`) })
+	rangeOnly = pattern(`^(?:npm:` + namePattern + `@?)?[\w.\-+*^~<>=| ]*$`)
+	wordOnly  = pattern(`^!?[\w./@~-]+$`)
 )
+
+// pattern compiles an expression when it is used first.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 const maxWord = 214 // that is npm's limit for names
 
@@ -247,10 +247,9 @@ func (t *tree) text(form func(entry) entry) string {
 	return b.String()
 }
 
-func (t *tree) digest() string {
-	sum := sha256.Sum256([]byte(t.String()))
-	return hex.EncodeToString(sum[:])
-}
+func (t *tree) digest() string { return hashOf(t.String()) }
+
+func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // words are a list, for which old packages have a single word.
 type words []string

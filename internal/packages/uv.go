@@ -2,16 +2,12 @@ package packages
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
@@ -28,10 +24,10 @@ const (
 )
 
 var (
-	uvNameOnly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`) })
-	uvVersionOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9][0-9A-Za-z.!+-]*$`) })
-	uvPythonOnly  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^3\.[0-9]{1,3}$`) })
-	uvSame        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
+	uvNameOnly    = pattern(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	uvVersionOnly = pattern(`^[0-9][0-9A-Za-z.!+-]*$`)
+	uvPythonOnly  = pattern(`^3\.[0-9]{1,3}$`)
+	uvSame        = pattern(`[-_.]+`)
 )
 
 // checkUV refuses a pinned package that uv cannot be asked for.
@@ -49,8 +45,7 @@ func checkUV(p *lockfile.Package) error {
 
 // uvDigest names a package by all that is pinned of it.
 func uvDigest(p *lockfile.Package) string {
-	sum := sha256.Sum256([]byte("uv " + canonicalUV(p.Name) + "==" + p.Version))
-	return hex.EncodeToString(sum[:])
+	return hashOf("uv " + canonicalUV(p.Name) + "==" + p.Version)
 }
 
 // canonicalUV is the one way to write a name: Python takes A.b for a-b.
@@ -63,39 +58,24 @@ func (s *Store) fetchUV(ctx context.Context, p *lockfile.Package, on Platform, n
 	if err := errors.Join(err, checkUV(p)); err != nil {
 		return found, err
 	}
-	digest := uvDigest(p)
-	root := filepath.Join(s.Dir, uvKind)
-	home := filepath.Join(root, digest+"-"+on.String())
+	home := filepath.Join(s.Dir, uvKind, uvDigest(p)+"-"+on.String())
 	if on.Python != "" {
 		home += "-" + on.Python
 	}
-	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
+	installed := func(dir string) error { _, err := findDist(dir, p); return err }
+	err = s.ensure(ctx, home, installed, func(dir string) error {
+		tell(note, fmt.Sprintf("installing %s@%s with uv", p.Name, p.Version))
+		into := filepath.Join(dir, uvModules)
+		if err := os.Mkdir(into, 0o700); err != nil {
+			return err
+		}
+		if err := s.uv(ctx, into, p, triple, on.Python); err != nil {
+			return err
+		}
+		return installed(dir)
+	})
 	if err != nil {
 		return found, err
-	}
-	defer release()
-	if _, err := findDist(home, p); err != nil {
-		if err := s.refuse(); err != nil {
-			return found, err
-		}
-		dir, err := s.scratchIn(root)
-		if err != nil {
-			return found, err
-		}
-		defer os.RemoveAll(dir)
-		tell(note, fmt.Sprintf("installing %s@%s with uv", p.Name, p.Version))
-		if err := os.Mkdir(filepath.Join(dir, uvModules), 0o700); err != nil {
-			return found, err
-		}
-		if err := s.uv(ctx, filepath.Join(dir, uvModules), p, triple, on.Python); err != nil {
-			return found, err
-		}
-		if _, err := findDist(dir, p); err != nil {
-			return found, err
-		}
-		if err := settle(dir, home, func() error { _, err := findDist(home, p); return err }); err != nil {
-			return found, err
-		}
 	}
 	dists, err := filepath.Glob(filepath.Join(home, uvModules, "*"+distInfo))
 	return Installed{Dir: home, Packages: len(dists)}, err

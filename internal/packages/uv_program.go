@@ -8,10 +8,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
 )
@@ -79,9 +77,7 @@ func findDist(home string, p *lockfile.Package) (string, error) {
 
 var (
 	pythonPath = `[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*`
-	entryLine  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)\s*=\s*(` + pythonPath + `)\s*:\s*(` + pythonPath + `)\s*(?:\[[^\]]*\])?$`)
-	})
+	entryLine  = pattern(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)\s*=\s*(` + pythonPath + `)\s*:\s*(` + pythonPath + `)\s*(?:\[[^\]]*\])?$`)
 )
 
 // entryOf finds the program of a package among its console scripts: the one asked for, the

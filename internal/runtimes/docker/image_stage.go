@@ -169,16 +169,9 @@ func (d *Daemon) needProgram(ctx context.Context, containerID, program string, o
 
 // platform is what packages in the container have to be made for.
 func (d *Daemon) platform(ctx context.Context, containerID string, on *base, report func(event.Body)) (packages.Platform, error) {
-	libc := ""
-	for _, f := range packages.LibcFiles() {
-		there, err := d.has(ctx, containerID, f.Path)
-		if err != nil {
-			return packages.Platform{}, err
-		}
-		if there {
-			libc = f.Libc
-			break
-		}
+	libc, err := packages.FindLibc(func(file string) (bool, error) { return d.has(ctx, containerID, file) })
+	if err != nil {
+		return packages.Platform{}, err
 	}
 	if libc == "" {
 		libc = "glibc"
