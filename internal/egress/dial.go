@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,20 +45,24 @@ func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var failed error
+	conn, _, err := d.connectAny(ctx, addrs)
+	return conn, err
+}
+
+// connectAny connects to the first address that answers: one that was checked, not the
+// name, since a second look-up could give another address.
+func (d *dialer) connectAny(ctx context.Context, addrs []netip.Addr) (_ net.Conn, _ netip.Addr, failed error) {
 	for _, addr := range addrs[:min(len(addrs), maxAttempts)] {
 		conn, err := d.attempt(ctx, addr)
 		if err == nil {
-			return conn, nil
+			return conn, addr, nil
 		}
-		if failed == nil {
-			failed = err // the first is the address that the system prefers
-		}
+		failed = cmp.Or(failed, err) // the first is the address that the system prefers
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, failed
+	return nil, netip.Addr{}, failed
 }
 
 // dialProxy connects to the proxy if the origin may be reached through it. It checks what

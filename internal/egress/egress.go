@@ -11,6 +11,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -44,6 +45,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
+func orSystem(r Resolver) Resolver { return cmp.Or[Resolver](r, &net.Resolver{}) }
+
 // DefaultMaxBody is the size of the largest answer when a policy does not say.
 const DefaultMaxBody = 16 << 20
 
@@ -65,15 +68,9 @@ func Client(p Policy) *http.Client { return newClient(p, (&net.Dialer{}).DialCon
 // newClient takes the function that opens connections, so that tests see which addresses
 // are dialled.
 func newClient(p Policy, connect connectFunc) *http.Client {
-	g := &guard{maxBody: p.MaxBody}
-	if g.maxBody == 0 {
-		g.maxBody = DefaultMaxBody
-	}
+	g := &guard{maxBody: cmp.Or(p.MaxBody, DefaultMaxBody)}
 	g.origin, g.broken = originOf(p.Origin)
-	d := &dialer{origin: g.origin, allowPrivate: p.AllowPrivate, resolver: p.Resolver, connect: connect}
-	if d.resolver == nil {
-		d.resolver = &net.Resolver{}
-	}
+	d := &dialer{origin: g.origin, allowPrivate: p.AllowPrivate, resolver: orSystem(p.Resolver), connect: connect}
 	if p.Proxy != nil && g.broken == nil {
 		d.proxy, g.broken = proxyAddress(p.Proxy)
 	}

@@ -29,18 +29,13 @@ var (
 	errTwoNames   = errors.New("the TLS hello names several servers")
 )
 
-// A hello is the first message of a TLS client.
-type hello struct {
-	raw  []byte // all that was read, to be sent on; may contain bytes after the hello
-	name string // of the server, as the client spells it
-}
-
 // readHello reads the first message of TLS, however it is cut into records and packets.
-// early is what was read before. What was read is returned in any case.
-func readHello(r io.Reader, early []byte) (hello, error) {
+// early is what was read before. It returns the name of the server as the client spells it,
+// and in any case all that was read, to be sent on, also what follows the hello.
+func readHello(r io.Reader, early []byte) (raw []byte, name string, err error) {
 	in := &helloReader{from: r, early: early}
-	name, err := in.name()
-	return hello{raw: append(in.raw, in.early...), name: name}, err
+	name, err = in.name()
+	return append(in.raw, in.early...), name, err
 }
 
 // A helloReader reads no more than belongs to the hello, and keeps all of it.

@@ -92,17 +92,17 @@ func TestReadHello(t *testing.T) {
 				early *= 7
 				// Behind it follows what is not read: the hello alone is.
 				in := iotest.OneByteReader(io.MultiReader(bytes.NewReader(data[early:]), strings.NewReader("\x14\x03\x03\x00\x01\x01")))
-				got, err := readHello(in, data[:early])
-				if err != nil || got.name != "api.example.com" || !bytes.Equal(got.raw, data) {
-					t.Errorf("%s, %s: got %q, %v, %d bytes of %d", name, form, got.name, err, len(got.raw), len(data))
+				sent, server, err := readHello(in, data[:early])
+				if err != nil || server != "api.example.com" || !bytes.Equal(sent, data) {
+					t.Errorf("%s, %s: got %q, %v, %d bytes of %d", name, form, server, err, len(sent), len(data))
 				}
 			}
 			more := append(bytes.Clone(data), "\x14\x03\x03\x00\x01\x01"...) // came with it: sent on with it
-			if got, err := readHello(strings.NewReader(""), more); err != nil || !bytes.Equal(got.raw, more) {
-				t.Errorf("%s, %s, all at once: %v, %d bytes of %d", name, form, err, len(got.raw), len(more))
+			if sent, _, err := readHello(strings.NewReader(""), more); err != nil || !bytes.Equal(sent, more) {
+				t.Errorf("%s, %s, all at once: %v, %d bytes of %d", name, form, err, len(sent), len(more))
 			}
 			for _, n := range []int{0, 1, 4, 5, 8, 9, 40, len(data) - 1} {
-				if _, err := readHello(bytes.NewReader(data[:n]), nil); !errors.Is(err, errShortHello) {
+				if _, _, err := readHello(bytes.NewReader(data[:n]), nil); !errors.Is(err, errShortHello) {
 					t.Errorf("%s, %s, %d bytes: %v", name, form, n, err)
 				}
 			}
@@ -153,13 +153,13 @@ func TestReadHelloRefuses(t *testing.T) {
 			if early {
 				in, before = strings.NewReader(""), test.data
 			}
-			if got, err := readHello(in, before); !errors.Is(err, test.want) || got.name != "" {
-				t.Errorf("%s: got %q, %v; want %v", what, got.name, err, test.want)
+			if _, name, err := readHello(in, before); !errors.Is(err, test.want) || name != "" {
+				t.Errorf("%s: got %q, %v; want %v", what, name, err, test.want)
 			}
 		}
 	}
-	if got, err := readHello(bytes.NewReader(cut(handmade(good), 1000)), nil); err != nil || got.name != "a.example" {
-		t.Errorf("what the others are made of: %q, %v", got.name, err)
+	if _, name, err := readHello(bytes.NewReader(cut(handmade(good), 1000)), nil); err != nil || name != "a.example" {
+		t.Errorf("what the others are made of: %q, %v", name, err)
 	}
 }
 
@@ -180,8 +180,8 @@ func FuzzHello(f *testing.F) {
 	f.Add(cut(handmade(names("a.example", "b.example")), 10), 300)
 	f.Fuzz(func(t *testing.T, data []byte, early int) {
 		early = max(0, min(early, len(data)))
-		got, err := readHello(bytes.NewReader(data[early:]), data[:early])
-		if !bytes.HasPrefix(data, got.raw) || len(got.raw) < early {
+		sent, got, err := readHello(bytes.NewReader(data[early:]), data[:early])
+		if !bytes.HasPrefix(data, sent) || len(sent) < early {
 			t.Fatalf("what is sent on is not what came")
 		}
 		seen := false
@@ -191,8 +191,8 @@ func FuzzHello(f *testing.F) {
 			return nil, io.EOF
 		}}
 		_ = tls.Server(&deaf{in: bytes.NewReader(data)}, config).HandshakeContext(t.Context())
-		if err == nil && seen && name != got.name {
-			t.Fatalf("crypto/tls reads %q, we %q", name, got.name)
+		if err == nil && seen && name != got {
+			t.Fatalf("crypto/tls reads %q, we %q", name, got)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,18 +60,12 @@ func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, er
 		return nil, err
 	}
 	p := &Proxy{
-		listeners: listeners, upstream: up, resolver: o.Resolver, report: o.Report, limits: usualLimits,
+		listeners: listeners, upstream: up, resolver: orSystem(o.Resolver), report: o.Report, limits: usualLimits,
 		connect:      (&net.Dialer{}).DialContext,
-		most:         config.MaxConnections,
+		most:         cmp.Or(config.MaxConnections, DefaultMaxConnections),
 		pending:      make([]pendingConns, len(listeners)),
 		rateLimiters: make([]rateLimiter, len(listeners)),
 		answers:      make(chan struct{}, maxAnswers),
-	}
-	if p.resolver == nil {
-		p.resolver = &net.Resolver{}
-	}
-	if p.most == 0 {
-		p.most = DefaultMaxConnections
 	}
 	p.slots = newSlots(p.most, len(listeners))
 	for i := range listeners {
@@ -237,9 +232,9 @@ func (p *Proxy) connected(client, server net.Conn, host string, early []byte, ac
 		_ = p.reporter.report(Line{Access: &access})
 		return
 	}
-	first, err := readHello(client, early)
+	first, name, err := readHello(client, early)
 	if err == nil {
-		err = sameName(first.name, host)
+		err = sameName(name, host)
 	}
 	if err != nil {
 		_ = server.Close() // it has not seen a byte
@@ -256,7 +251,7 @@ func (p *Proxy) connected(client, server net.Conn, host string, early []byte, ac
 	if p.reporter.report(Line{Access: &access}) != nil {
 		return
 	}
-	sent, received := p.carry(client, server, first.raw)
+	sent, received := p.carry(client, server, first)
 	_ = p.reporter.report(Line{Closed: &Closed{ID: access.ID, Sent: sent, Received: received}})
 }
 

@@ -75,14 +75,11 @@ func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *refu
 	case err != nil:
 		return nil, "", refused(ReasonResolve, "the name %s cannot be looked up, or has no address", host)
 	}
-	for _, addr := range addrs[:min(len(addrs), maxAttempts)] {
-		// The addresses that were checked, not the name: a second look-up could give another
-		// address.
-		if conn, err := d.attempt(ctx, addr); err == nil {
-			return conn, addr.String(), nil
-		}
+	conn, addr, err := d.connectAny(ctx, addrs)
+	if err != nil {
+		return nil, "", refused(ReasonUnreached, "no server answers at %s", host)
 	}
-	return nil, "", refused(ReasonUnreached, "no server answers at %s", host)
+	return conn, addr.String(), nil
 }
 
 // reachThrough connects through the upstream proxy, which looks the name up. Private names

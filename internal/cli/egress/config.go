@@ -139,32 +139,28 @@ func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc)
 // readLine reads up to the end of a line, unless the context ends first: then the reader
 // is left behind with its input.
 func readLine(ctx context.Context, in *bufio.Reader) ([]byte, error) {
-	type read struct {
-		line []byte
-		err  error
-	}
-	done := make(chan read, 1)
+	var line []byte
+	done := make(chan error, 1)
 	go func() {
-		var all []byte
 		for {
 			part, err := in.ReadSlice('\n')
-			all = append(all, part...)
+			line = append(line, part...)
 			switch {
-			case len(all) > egress.MaxPolicy:
-				done <- read{err: fmt.Errorf("the line has more than %d bytes", egress.MaxPolicy)}
+			case len(line) > egress.MaxPolicy:
+				done <- fmt.Errorf("the line has more than %d bytes", egress.MaxPolicy)
 				return
 			case err == nil:
-				done <- read{line: bytes.TrimSpace(all)}
+				done <- nil
 				return
 			case !errors.Is(err, bufio.ErrBufferFull):
-				done <- read{err: errors.New("the input ended before its first line did")}
+				done <- errors.New("the input ended before its first line did")
 				return
 			}
 		}
 	}()
 	select {
-	case r := <-done:
-		return r.line, r.err
+	case err := <-done:
+		return bytes.TrimSpace(line), err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -39,7 +39,7 @@ func (o *Options) serveSquid(ctx context.Context, config egress.ProxyConfig) err
 	if err != nil {
 		return err
 	}
-	text, err := squid.Config(config, squid.Options{DNS: servers})
+	text, err := squid.Config(config, servers)
 	if err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}

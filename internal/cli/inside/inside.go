@@ -121,18 +121,16 @@ func Run(ctx context.Context, opts *Options) error {
 
 // dial waits for the document, unless we are told to end.
 func dial(ctx context.Context, h *host.Host) (*hostlink.Conn, error) {
-	type outcome struct {
-		conn *hostlink.Conn
-		err  error
-	}
-	came := make(chan outcome, 1)
+	var conn *hostlink.Conn
+	came := make(chan error, 1)
 	go func() {
-		conn, err := hostlink.Dial(h.Stdin, h.Stdout)
-		came <- outcome{conn, err}
+		var err error
+		conn, err = hostlink.Dial(h.Stdin, h.Stdout)
+		came <- err
 	}()
 	select {
-	case o := <-came:
-		return o.conn, o.err
+	case err := <-came:
+		return conn, err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

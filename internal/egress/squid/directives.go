@@ -2,8 +2,8 @@ package squid
 
 import (
 	"cmp"
+	"net/netip"
 	"strconv"
-	"strings"
 
 	"github.com/perstack-go/perstack/internal/egress"
 )
@@ -43,7 +43,7 @@ func (c *config) limits(policy egress.ProxyConfig) {
 }
 
 // rest switches off what Squid does besides: caching, reporting, listening, writing.
-func (c *config) rest(o Options) {
+func (c *config) rest(dns []netip.Addr) {
 	c.add("dns_defnames off") // no search list
 	c.add("hosts_file none")
 	c.add("dns_multicast_local off")
@@ -51,12 +51,12 @@ func (c *config) rest(o Options) {
 	// that are dialled, whatever TTL a name server gives.
 	c.add("negative_dns_ttl 30 seconds")
 	c.add("positive_dns_ttl 60 seconds")
-	if len(o.DNS) > 0 {
-		servers := make([]string, len(o.DNS))
-		for i, a := range o.DNS {
-			servers[i] = a.String()
+	if len(dns) > 0 {
+		servers := []string{"dns_nameservers"}
+		for _, a := range dns {
+			servers = append(servers, a.String())
 		}
-		c.add("dns_nameservers", strings.Join(servers, " "))
+		c.add(servers...)
 	}
 	c.add("cache deny all")
 	c.add("cache_mem 0 MB")

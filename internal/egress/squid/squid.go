@@ -21,11 +21,6 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
-// Options are settings of Squid besides its listeners.
-type Options struct {
-	DNS []netip.Addr // servers to ask; nil means those of the machine
-}
-
 // maxLine bounds a line of the configuration. Squid reads longer ones in pieces, and a
 // piece could begin with anything.
 const maxLine = 1000
@@ -34,7 +29,8 @@ const maxLine = 1000
 const maxListeners = 128
 
 // Config returns the text of squid.conf for listeners. The same listeners give the same text.
-func Config(policy egress.ProxyConfig, o Options) (string, error) {
+// dns are the servers to ask; nil means those of the machine.
+func Config(policy egress.ProxyConfig, dns []netip.Addr) (string, error) {
 	if err := check(policy); err != nil {
 		return "", err
 	}
@@ -46,7 +42,7 @@ func Config(policy egress.ProxyConfig, o Options) (string, error) {
 	c.addresses()
 	c.rules(policy)
 	c.limits(policy)
-	c.rest(o)
+	c.rest(dns)
 	return c.text()
 }
 

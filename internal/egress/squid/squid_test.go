@@ -25,11 +25,11 @@ func threeListeners() egress.ProxyConfig {
 // repeated: they are expert's.
 func TestConfig(t *testing.T) {
 	config := threeListeners()
-	text, err := Config(config, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
+	text, err := Config(config, []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := Config(config, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
+	again, _ := Config(config, []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")})
 	if again != text {
 		t.Error("the same listeners give another text")
 	}
@@ -50,7 +50,7 @@ func TestConfig(t *testing.T) {
 
 // What is allowed comes after everything that is refused, and the last word is no.
 func TestOrder(t *testing.T) {
-	text, err := Config(threeListeners(), Options{})
+	text, err := Config(threeListeners(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestConfigRefuses(t *testing.T) {
 	} {
 		config := threeListeners()
 		change(&config)
-		if text, err := Config(config, Options{}); err == nil || text != "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "kX82") {
+		if text, err := Config(config, nil); err == nil || text != "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "kX82") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -113,13 +113,13 @@ func FuzzConfig(f *testing.F) {
 		f.Add(seed, "sub.example.com")
 	}
 	plain := egress.ProxyConfig{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example"}}}}
-	without, err := Config(plain, Options{})
+	without, err := Config(plain, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, pattern, asked string) {
 		config := egress.ProxyConfig{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example", pattern}}}}
-		text, err := Config(config, Options{})
+		text, err := Config(config, nil)
 		if err != nil {
 			return
 		}
