@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -66,6 +67,14 @@ func ModelConfig(spec job.Spec, parts engine.Parts, choice job.ModelChoice) prov
 		c.Reasoning = spec.Reasoning
 	}
 	return c
+}
+
+// Lock reads the lockfile of a Spec; nil if it has none.
+func Lock(spec job.Spec) (*lockfile.Lock, error) {
+	if spec.Lock == "" {
+		return nil, nil
+	}
+	return lockfile.Parse(spec.LockPath, []byte(spec.Lock))
 }
 
 // HideSecrets hides what a Spec leads to: the keys of its providers, and the values of variables

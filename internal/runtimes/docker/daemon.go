@@ -35,13 +35,10 @@ const connectLimit = 15 * time.Second
 // [DaemonError].
 func Connect(ctx context.Context, getenv func(string) string, home string) (*Daemon, error) {
 	d, err := connect(ctx, getenv, home)
-	switch {
-	case err == nil:
-		return d, nil
-	case ctx.Err() != nil: // a cancelled call says nothing about the daemon
-		return nil, context.Cause(ctx)
+	if err != nil && ctx.Err() == nil { // a cancelled call says nothing about the daemon
+		err = &DaemonError{Err: err}
 	}
-	return nil, &DaemonError{Err: err}
+	return d, cause(ctx, err)
 }
 
 func connect(ctx context.Context, getenv func(string) string, home string) (*Daemon, error) {

@@ -57,13 +57,11 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 	case parts.Approver != nil:
 		return nil, errors.New("an approver of the embedding program cannot be asked from a container; leave it out, and continue the job with the answer")
 	}
-	r := &runner{spec: spec, parts: parts}
-	var err error
-	if spec.Lock != "" {
-		if r.lock, err = lockfile.Parse(spec.LockPath, []byte(spec.Lock)); err != nil {
-			return nil, err
-		}
+	lock, err := runtimes.Lock(spec)
+	if err != nil {
+		return nil, err
 	}
+	r := &runner{spec: spec, parts: parts, lock: lock}
 	for _, use := range spec.ModelUses() {
 		model, err := providers.Pack(runtimes.ModelConfig(spec, parts, use.ModelChoice), use.Experts)
 		if err == nil {

@@ -66,7 +66,7 @@ func (r *runner) document(on *Site) (*hostlink.Document, error) {
 		Addresses: hostlink.Addresses{
 			Workspace: workDir, Hidden: on.plan.cover.Masked, ReadOnly: on.plan.cover.Frozen,
 			Environ: []string{"HOME=" + homeDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"},
-			Roots:   rootsPath, Gateway: on.Gateway, Tokenless: on.plan.tokenless(),
+			Roots:   rootsPath, Gateway: on.inner.gateway.String(), Tokenless: on.plan.tokenless(),
 		},
 		Secrets: hostlink.Secrets{
 			Proxy: on.Listeners[engineListener], Proxies: maps.Clone(on.Listeners),

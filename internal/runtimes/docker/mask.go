@@ -55,11 +55,10 @@ func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []strin
 	if !top.IsDir() {
 		return Cover{}, unfit(real, "the workspace %s is not a directory", real)
 	}
-	c := Cover{Dir: real}
-	if c.UID, c.GID, err = ownerOf(real, top); err != nil {
+	g := ground{top: top, cover: Cover{Dir: real}}
+	if g.cover.UID, g.cover.GID, err = ownerOf(real, top); err != nil {
 		return Cover{}, err
 	}
-	g := ground{dir: real, top: top}
 	for _, p := range protected {
 		if err := g.hide(p); err != nil {
 			return Cover{}, err
@@ -79,22 +78,23 @@ func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []strin
 			return Cover{}, err
 		}
 	}
-	c.Masked, c.Frozen, c.Pinned, c.Absent = tidy(g.masked), tidy(g.frozen), tidy(g.pinned), tidy(g.absent)
-	return c, nil
+	for _, paths := range []*[]string{&g.cover.Masked, &g.cover.Frozen, &g.cover.Pinned, &g.cover.Absent} {
+		slices.Sort(*paths)
+		*paths = slices.Compact(*paths)
+	}
+	return g.cover, nil
 }
 
 // A ground is the workspace while it is looked at.
 type ground struct {
-	dir            string
-	top            fs.FileInfo
-	masked, frozen []string
-	pinned, absent []string
+	top   fs.FileInfo
+	cover Cover
 }
 
 // hide masks a path of the host, where it really is.
 func (g *ground) hide(p string) error {
 	if g.isBelow(p) {
-		return unfit(g.dir, "the workspace %s is in %s, which must not be visible in the container", g.dir, p)
+		return unfit(g.cover.Dir, "the workspace %s is in %s, which must not be visible in the container", g.cover.Dir, p)
 	}
 	if info, err := os.Stat(p); err == nil && info.IsDir() {
 		if err := g.refuseLinks(p); err != nil { // the history; an env file may well be a link
@@ -106,7 +106,7 @@ func (g *ground) hide(p string) error {
 		return err
 	}
 	g.pin(p, names)
-	return add(&g.masked, names)
+	return add(&g.cover.Masked, names)
 }
 
 func (g *ground) freeze(p string) error {
@@ -118,19 +118,19 @@ func (g *ground) freeze(p string) error {
 		return err
 	}
 	g.pin(p, names)
-	return add(&g.frozen, names)
+	return add(&g.cover.Frozen, names)
 }
 
 // pin keeps the directories on the way to a path where they are, and notes a path at which
 // there is nothing yet.
 func (g *ground) pin(p string, names []string) {
 	if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
-		g.absent = append(g.absent, path.Join(names...))
+		g.cover.Absent = append(g.cover.Absent, path.Join(names...))
 	}
 	for i := 1; i < len(names); i++ {
 		dir := path.Join(names[:i]...)
-		if info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(dir))); err == nil && info.IsDir() {
-			g.pinned = append(g.pinned, path.Join(workDir, dir))
+		if info, err := os.Lstat(filepath.Join(g.cover.Dir, filepath.FromSlash(dir))); err == nil && info.IsDir() {
+			g.cover.Pinned = append(g.cover.Pinned, path.Join(workDir, dir))
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (g *ground) refuseLinks(p string) error {
 			continue
 		}
 		if _, inside, err := g.place(parent); err != nil || inside {
-			return errors.Join(err, &WorkspaceError{Dir: g.dir, Link: at,
+			return errors.Join(err, &WorkspaceError{Dir: g.cover.Dir, Link: at,
 				Err: fmt.Errorf("%s is a link in the workspace, and a program in the container could point it elsewhere", at)})
 		}
 	}
@@ -158,7 +158,7 @@ func (g *ground) refuseLinks(p string) error {
 // is a file in the workspace. A link to a directory is left: one that leads to the
 // workspace itself would hide all of it, and any repository can bring one.
 func (g *ground) hideFound(name string) error {
-	p := filepath.Join(g.dir, filepath.FromSlash(name))
+	p := filepath.Join(g.cover.Dir, filepath.FromSlash(name))
 	info, err := os.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) { // it was removed
 		return nil
@@ -167,7 +167,7 @@ func (g *ground) hideFound(name string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink == 0 {
-		return add(&g.masked, []string{name})
+		return add(&g.cover.Masked, []string{name})
 	}
 	target, err := os.Stat(p)
 	if err != nil || target.IsDir() {
@@ -177,7 +177,7 @@ func (g *ground) hideFound(name string) error {
 	if err != nil || !ok {
 		return err
 	}
-	return add(&g.masked, names)
+	return add(&g.cover.Masked, names)
 }
 
 // place returns the names that lead from the workspace to where a path really is, and
@@ -232,7 +232,7 @@ func (g *ground) isBelow(p string) bool {
 	if err != nil {
 		return false
 	}
-	for at := g.dir; ; at = filepath.Dir(at) {
+	for at := g.cover.Dir; ; at = filepath.Dir(at) {
 		if here, err := os.Lstat(at); err == nil && os.SameFile(here, info) {
 			return true
 		}
@@ -253,11 +253,6 @@ func add(to *[]string, names []string) error {
 	return nil
 }
 
-func tidy(paths []string) []string {
-	slices.Sort(paths)
-	return slices.Compact(paths)
-}
-
 // refuseSocket refuses a workspace with the daemon's socket in it, such as / or, for some
 // daemons, the home directory. A program that reaches the socket can start a
 // container without isolation.
@@ -269,7 +264,7 @@ func (d *Daemon) refuseSocket(dir string) error {
 	if err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
-	g := ground{dir: dir, top: top}
+	g := ground{top: top}
 	for _, host := range []string{d.Host, client.DefaultDockerHost} {
 		socket, ok := strings.CutPrefix(host, "unix://")
 		if !ok {

@@ -39,23 +39,24 @@ func outerOptions(labels map[string]string) client.NetworkCreateOptions {
 }
 
 // makeNetwork makes a network and returns what the daemon gave it.
-func (d *Daemon) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (link, error) {
-	made, err := d.api.NetworkCreate(ctx, name, options)
+func (s *Site) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (made link, err error) {
+	err = s.make(ctx, func(ctx context.Context) error {
+		created, err := s.daemon.api.NetworkCreate(ctx, s.name(name), options)
+		made.id = created.ID
+		return err
+	})
+	if err != nil && isExhausted(err) {
+		return link{}, fmt.Errorf("make a network: the daemon has no address range left (%w); remove networks that are not used, with: docker network prune", err)
+	}
 	if err != nil {
-		if isExhausted(err) {
-			return link{}, fmt.Errorf("make a network: the daemon has no address range left (%w); remove networks that are not used, with: docker network prune", err)
-		}
 		return link{}, fmt.Errorf("make a network: %w", err)
 	}
-	found, err := d.api.NetworkInspect(ctx, made.ID, client.NetworkInspectOptions{})
+	found, err := s.daemon.api.NetworkInspect(ctx, made.id, client.NetworkInspectOptions{})
 	if err != nil {
-		return link{}, fmt.Errorf("look at network %s: %w", name, err)
+		return link{}, fmt.Errorf("look at network %s: %w", s.name(name), err)
 	}
-	gateway, err := gatewayOf(found.Network)
-	if err != nil {
-		return link{}, err
-	}
-	return link{id: made.ID, gateway: gateway}, nil
+	made.gateway, err = gatewayOf(found.Network)
+	return made, err
 }
 
 // isExhausted recognises that all default address ranges are in use. The daemon has no

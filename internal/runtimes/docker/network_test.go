@@ -29,7 +29,7 @@ func TestNoWayOut(t *testing.T) {
 	port, visited := hostService(t)
 
 	var dead []string
-	hosts := append(hostAddresses(t), s.Gateway, s.outer.gateway.String())
+	hosts := append(hostAddresses(t), s.inner.gateway.String(), s.outer.gateway.String())
 	for _, h := range hosts {
 		dead = append(dead, "tcp "+net.JoinHostPort(h, port))
 	}

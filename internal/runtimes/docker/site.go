@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/moby/moby/client"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
 )
@@ -20,10 +18,9 @@ import (
 // A Site is what a run has on the daemon: two networks, the proxy, the container.
 type Site struct {
 	Listeners map[string]string // address of each listener, http://[perstack:token@]address:port
-	Gateway   string            // address that the host would have on the inner network
 	// Failed has one value when the proxy has ended, or says what it should not. Nothing
 	// goes out any more then, and the run should end.
-	Failed <-chan error
+	Failed chan error
 
 	daemon *Daemon
 	plan   sitePlan
@@ -33,7 +30,6 @@ type Site struct {
 
 	inner, outer link
 	listeners    []egress.Listener // with their addresses
-	failed       chan error
 	container    *Container
 	launched     chan error // has a value when the container is started, or could not be
 
@@ -54,8 +50,7 @@ func (d *Daemon) build(ctx context.Context, plan sitePlan, report func(event.Bod
 	if err := d.refuseSocket(plan.cover.Dir); err != nil {
 		return nil, err
 	}
-	s := &Site{daemon: d, plan: plan, start: newStart(), failed: make(chan error, 1), launched: make(chan error, 1), report: report}
-	s.Failed = s.failed
+	s := &Site{daemon: d, plan: plan, start: newStart(), Failed: make(chan error, 1), launched: make(chan error, 1), report: report}
 	s.labels = ownLabels(plan.spec.JobID, s.start)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.build(ctx); err != nil {
@@ -72,7 +67,6 @@ func (s *Site) build(ctx context.Context) (err error) {
 	if err := s.connectNetworks(ctx); err != nil {
 		return err
 	}
-	s.Gateway = s.inner.gateway.String()
 	// It starts while the proxy does, and waits for its input.
 	s.working.Go(func() {
 		var err error
@@ -85,7 +79,7 @@ func (s *Site) build(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *Site) connectNetworks(ctx context.Context) (err error) {
+func (s *Site) connectNetworks(ctx context.Context) error {
 	var ways sync.WaitGroup
 	var innerErr, outerErr error
 	ways.Go(func() {
@@ -100,14 +94,6 @@ func (s *Site) connectNetworks(ctx context.Context) (err error) {
 	})
 	ways.Wait()
 	return errors.Join(innerErr, outerErr)
-}
-
-func (s *Site) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (made link, err error) {
-	err = s.make(ctx, func(ctx context.Context) error {
-		made, err = s.daemon.makeNetwork(ctx, s.name(name), options)
-		return err
-	})
-	return made, err
 }
 
 // name returns a name for an object of this start.
@@ -142,7 +128,7 @@ func (s *Site) make(ctx context.Context, do func(context.Context) error) error {
 // fail says that the run should end.
 func (s *Site) fail(err error) {
 	select {
-	case s.failed <- err:
+	case s.Failed <- err:
 	default: // it was said already
 	}
 }

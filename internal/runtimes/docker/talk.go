@@ -102,9 +102,8 @@ const maxTail = 2000
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.data = append(t.data, p...); len(t.data) > 2*maxTail {
-		t.data = append([]byte(nil), t.data[len(t.data)-maxTail:]...)
-	}
+	t.data = append(t.data, p...)
+	t.data = t.data[max(0, len(t.data)-maxTail):]
 	return len(p), nil
 }
 
@@ -112,9 +111,5 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data := t.data
-	if len(data) > maxTail {
-		data = data[len(data)-maxTail:]
-	}
-	return strings.TrimSpace(terminal.CleanLine(strings.ToValidUTF8(string(data), "")))
+	return strings.TrimSpace(terminal.CleanLine(strings.ToValidUTF8(string(t.data), "")))
 }

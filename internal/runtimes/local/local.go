@@ -13,9 +13,10 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/skills/quota"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -25,12 +26,12 @@ import (
 
 // Run runs a job. The parts are complete, with a model.
 func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result, error) {
-	return run(ctx, spec, parts, sandboxAvailable)
+	return run(ctx, spec, parts, landlock.Available)
 }
 
 // run is Run with a function that says why this machine cannot sandbox programs.
 func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func() error) (engine.Result, error) {
-	lock, err := pins(spec)
+	lock, err := runtimes.Lock(spec)
 	if err != nil {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
@@ -79,14 +80,6 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 		}
 	}
 	return engine.Execute(ctx, spec, parts, open)
-}
-
-// pins reads the lockfile of a Spec; nil if it has none.
-func pins(spec job.Spec) (*lockfile.Lock, error) {
-	if spec.Lock == "" {
-		return nil, nil
-	}
-	return lockfile.Parse(spec.LockPath, []byte(spec.Lock))
 }
 
 // openWorkspace opens the workspace. Packages can lie in it, if it is the user's home; a

@@ -6,12 +6,9 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/job"
 )
-
-func sandboxAvailable() error { return landlock.Available() }
 
 // prepareSandboxes returns the sandboxes for the programs of a job, with their directories, and
 // a function that removes these; nil if no program needs one. A job that needs a sandbox is
