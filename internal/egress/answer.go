@@ -8,17 +8,15 @@ import (
 	"time"
 )
 
-// A refusedError is why a connection is refused. The reason is for reports, the text for
+// A denial is why a connection is refused. The reason is for reports, the text for
 // the client, on one line.
-type refusedError struct {
+type denial struct {
 	reason string
 	text   string
 }
 
-func (r *refusedError) Error() string { return r.text }
-
-func refused(reason, format string, args ...any) *refusedError {
-	return &refusedError{reason, fmt.Sprintf(format, args...)}
+func refused(reason, format string, args ...any) *denial {
+	return &denial{reason, fmt.Sprintf(format, args...)}
 }
 
 // statusOf is the HTTP status for a reason, before the tunnel is established.
@@ -45,7 +43,7 @@ const answerTimeout = 2 * time.Second
 
 // answer tells the client why it is refused. If patient, it waits until the client has
 // read that.
-func answer(conn net.Conn, r *refusedError, patient bool) {
+func answer(conn net.Conn, r *denial, patient bool) {
 	status := statusOf(r.reason)
 	extra := ""
 	switch status {

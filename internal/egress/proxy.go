@@ -209,7 +209,7 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 }
 
 // refuse reports a refusal and tells the client.
-func (p *Proxy) refuse(client net.Conn, access Access, no *refusedError) {
+func (p *Proxy) refuse(client net.Conn, access Access, no *denial) {
 	access.Reason = no.reason
 	if p.reporter.report(Line{Access: &access}) != nil {
 		return

@@ -20,7 +20,7 @@ const tlsPort = 443
 
 // admit checks method, token, host, port and list of a request. It returns the canonical
 // host; the text of the request is not used after that.
-func (d *compiledListener) admit(q request) (string, *refusedError) {
+func (d *compiledListener) admit(q request) (string, *denial) {
 	if q.method != http.MethodConnect {
 		return "", refused(ReasonMethod, "only CONNECT is supported, for https; plain http is refused")
 	}
@@ -60,7 +60,7 @@ func (d *compiledListener) knows(q request) bool {
 }
 
 // reach connects to an allowed host, and returns the address.
-func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *refusedError) {
+func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *denial) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.dial)
 	defer cancel()
 	if p.upstream.address != "" {
@@ -84,7 +84,7 @@ func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *refu
 
 // reachThrough connects through the upstream proxy, which looks the name up. Private names
 // are refused here as well.
-func (p *Proxy) reachThrough(ctx context.Context, host string) (net.Conn, string, *refusedError) {
+func (p *Proxy) reachThrough(ctx context.Context, host string) (net.Conn, string, *denial) {
 	if netaddr.HostReach(host) != netaddr.Public {
 		return nil, "", refused(ReasonAddress, "%s is not a public address", host)
 	}

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +24,7 @@ const (
 	// sbin is where systems keep Squid, which is not in every PATH.
 	sbin = "/usr/local/sbin:/usr/sbin"
 
-	squidStart = 30 * time.Second // until its listeners are open
+	squidStart = 30 * time.Second // until its listeners are open, which takes milliseconds
 	// squidGrace is for writing down what its connections carried. It never takes less
 	// than a second to end.
 	squidGrace = 1500 * time.Millisecond
@@ -61,7 +60,8 @@ func (o *Options) serveSquid(ctx context.Context, config egress.ProxyConfig) err
 	programs := sandbox.NewSupervisor()
 	defer programs.Close()
 	running, err := programs.Start(ctx, sandbox.Server{
-		Program: o.Squid, Args: []string{"-N", "-d", "0", "-f", file}, Dir: dir, Environ: withSbin(o.Host.Environ),
+		Program: o.Squid, Args: []string{"-N", "-d", "0", "-f", file}, Dir: dir, Environ: o.Host.Environ,
+		Set: map[string]string{"PATH": strings.TrimPrefix(o.Host.Getenv("PATH")+":"+sbin, ":")},
 	})
 	if errors.Is(err, sandbox.ErrNotFound) {
 		return fmt.Errorf("%w: %s; install Squid, or name it: --squid=/path/to/squid", err, o.Squid)
@@ -88,7 +88,9 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, co
 		<-ready
 		fail(o.report(log))
 	})
-	if err := opened(ctx, running, config); err != nil {
+	starting, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its listeners within %s", squidStart))
+	defer cancel()
+	if err := config.Opened(starting, running.Done()); err != nil {
 		fail(err)
 	} else if err := o.print(egress.Line{Ready: config.Listeners}); err != nil {
 		fail(err)
@@ -111,13 +113,6 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, co
 		return errors.Join(cause, stopErr)
 	}
 	return outcome(cause)
-}
-
-// opened waits for Squid, which needs a few milliseconds.
-func opened(ctx context.Context, running *sandbox.ServerProcess, config egress.ProxyConfig) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its listeners within %s", squidStart))
-	defer cancel()
-	return config.Opened(ctx, running.Done())
 }
 
 // report prints decisions until there are no more, or one cannot be printed or trusted.
@@ -148,18 +143,6 @@ func (o *Options) servers() ([]netip.Addr, error) {
 		servers = append(servers, a)
 	}
 	return servers, nil
-}
-
-// withSbin adds the places of Squid to PATH.
-func withSbin(environ []string) []string {
-	environ = slices.Clone(environ)
-	for i, kv := range environ {
-		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
-			environ[i] = "PATH=" + strings.TrimPrefix(path+":"+sbin, ":")
-			return environ
-		}
-	}
-	return append(environ, "PATH="+sbin)
 }
 
 // lastWords keeps the end of what a program says, in lines that can be shown.

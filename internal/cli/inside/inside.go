@@ -93,9 +93,15 @@ func Run(ctx context.Context, opts *Options) error {
 			cancel(fmt.Errorf("the host cannot be understood: %w", err))
 		}
 	}()
-	go watch(ctx, conn, cancel)
+	go func() { // the engine saves when it is told to stop, and ends by itself
+		select {
+		case stop := <-conn.Stopped():
+			cancel(cause(stop))
+		case <-ctx.Done():
+		}
+	}()
 
-	w := &work{opts: opts, host: opts.Host, conn: conn, document: conn.Document(), send: conn.Send}
+	w := &work{opts: opts, host: opts.Host, conn: conn, document: conn.Document()}
 	done := make(chan struct{})
 	go w.beat(done)
 	var end *hostlink.End
@@ -113,7 +119,7 @@ func Run(ctx context.Context, opts *Options) error {
 		}
 		return host.Exit(host.ExitFailure)
 	}
-	if err := w.send(hostlink.Up{End: end}); err != nil || end.Error != "" {
+	if err := w.conn.Send(hostlink.Up{End: end}); err != nil || end.Error != "" {
 		return host.Exit(host.ExitFailure)
 	}
 	return nil
@@ -136,15 +142,6 @@ func dial(ctx context.Context, h *host.Host) (*hostlink.Conn, error) {
 	}
 }
 
-// watch stops the engine when the host says so. The engine then saves, and ends by itself.
-func watch(ctx context.Context, conn *hostlink.Conn, cancel context.CancelCauseFunc) {
-	select {
-	case stop := <-conn.Stopped():
-		cancel(cause(stop))
-	case <-ctx.Done():
-	}
-}
-
 // cause is what the engine records as the reason.
 func cause(s hostlink.Stop) error {
 	switch {
@@ -162,8 +159,7 @@ type work struct {
 	host     *host.Host
 	conn     *hostlink.Conn
 	document *hostlink.Document
-	send     func(hostlink.Up) error // fails after the end was sent
-	proxy    *url.URL                // by which the program itself reaches out
+	proxy    *url.URL // by which the program itself reaches out
 }
 
 // do does the work, and returns how it ended. A bug must not end it without a word.
@@ -253,7 +249,7 @@ func (w *work) show(e event.Event) error {
 	if err != nil {
 		return err
 	}
-	return w.send(hostlink.Up{Show: shown})
+	return w.conn.Send(hostlink.Up{Show: shown})
 }
 
 // failure is the end of a job that could not be run, or whose end could not be recorded.
@@ -298,7 +294,7 @@ func (w *work) checkIsolation(ctx context.Context) error {
 			results[i] = r
 		}
 		check := &hostlink.Check{Name: r.Name, OK: r.OK, Detail: w.clean(r.Detail)}
-		if err := w.send(hostlink.Up{Check: check}); err != nil {
+		if err := w.conn.Send(hostlink.Up{Check: check}); err != nil {
 			return err
 		}
 	}

@@ -496,13 +496,13 @@ func TestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Reset() // without the greeting
-		w := &work{host: &host.Host{}, document: &hostlink.Document{Spec: job.Spec{Verbose: verbose}}, send: conn.Send}
+		w := &work{host: &host.Host{}, document: &hostlink.Document{Spec: job.Spec{Verbose: verbose}}, conn: conn}
 		w.host.Secrets.Add("KEY", "sk-canary-0123456789")
 		log := w.logger().With("skill", "web").WithGroup("g")
 		log.Debug("details")
 		log.Warn("it failed: sk-canary-0123456789", "error", errors.New("no\x1b[2J way"), slog.Group("in", "a", 1))
 		log.Error(strings.Repeat("x", 2*maxText))
-		if err := w.send(hostlink.Up{End: &hostlink.End{}}); err != nil {
+		if err := w.conn.Send(hostlink.Up{End: &hostlink.End{}}); err != nil {
 			t.Fatal(err)
 		}
 		log.Error("too late")

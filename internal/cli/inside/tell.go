@@ -23,7 +23,7 @@ func (w *work) beat(done <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			if w.send(hostlink.Up{Alive: true}) != nil {
+			if w.conn.Send(hostlink.Up{Alive: true}) != nil {
 				return // the job finds out by itself
 			}
 		case <-done:
@@ -35,7 +35,7 @@ func (w *work) beat(done <-chan struct{}) {
 // logger sends warnings to the host, and with Verbose everything.
 func (w *work) logger() *slog.Logger {
 	return host.LineLogger(w.document.Spec.Verbose, func(level slog.Level, line string) error {
-		return w.send(hostlink.Up{Log: &hostlink.Log{Level: level.String(), Text: w.clean(line)}})
+		return w.conn.Send(hostlink.Up{Log: &hostlink.Log{Level: level.String(), Text: w.clean(line)}})
 	})
 }
 

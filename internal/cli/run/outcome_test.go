@@ -119,8 +119,8 @@ func TestLimitedByTheContainer(t *testing.T) {
 func TestHintsForDocker(t *testing.T) {
 	wrong := errors.New("it is wrong")
 	for want, err := range map[string]error{
-		"choose another directory with --workspace":                 &docker.WorkspaceError{Dir: "/w", Err: wrong},
-		"with --config or --storage, or choose another --workspace": &docker.WorkspaceError{Dir: "/w", Link: "/w/l", Err: wrong},
+		"choose another directory with --workspace":                 &docker.WorkspaceError{Err: wrong},
+		"with --config or --storage, or choose another --workspace": &docker.WorkspaceError{Link: "/w/l", Err: wrong},
 		"run: perstack install --runtime docker":                    &docker.PinError{Err: wrong},
 		"run: perstack install --runtime docker --update":           &docker.PinError{Stale: true, Err: wrong},
 	} {

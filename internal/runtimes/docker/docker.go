@@ -18,13 +18,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/job"
 )
@@ -134,12 +134,7 @@ func (r *runner) container() *job.Container { return &r.spec.Isolation.Container
 
 // getenv returns a variable of the environment, never of an env file.
 func (r *runner) getenv(name string) string {
-	for _, v := range r.parts.Environ {
-		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			return value
-		}
-	}
-	return ""
+	return sandbox.Variable(r.parts.Environ, name)
 }
 
 // home is the user's home directory; empty if it is unknown.

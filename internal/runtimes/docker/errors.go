@@ -14,7 +14,6 @@ func (e *DaemonError) Unwrap() error { return e.Err }
 
 // A WorkspaceError says that a directory cannot be the workspace of a container.
 type WorkspaceError struct {
-	Dir  string
 	Link string // a link in the workspace on the way to a protected path; empty if there is none
 	Err  error
 }
@@ -22,9 +21,8 @@ type WorkspaceError struct {
 func (e *WorkspaceError) Error() string { return e.Err.Error() }
 func (e *WorkspaceError) Unwrap() error { return e.Err }
 
-// unfit returns a WorkspaceError for a directory.
-func unfit(dir, format string, args ...any) error {
-	return &WorkspaceError{Dir: dir, Err: fmt.Errorf(format, args...)}
+func unfit(format string, args ...any) error {
+	return &WorkspaceError{Err: fmt.Errorf(format, args...)}
 }
 
 // A PinError says that the lockfile does not pin a package or an image, or pins another one.

@@ -46,14 +46,14 @@ func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []strin
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		return Cover{}, unfit(abs, "workspace: %w", err)
+		return Cover{}, unfit("workspace: %w", err)
 	}
 	top, err := os.Stat(real)
 	if err != nil {
 		return Cover{}, fmt.Errorf("workspace: %w", err)
 	}
 	if !top.IsDir() {
-		return Cover{}, unfit(real, "the workspace %s is not a directory", real)
+		return Cover{}, unfit("the workspace %s is not a directory", real)
 	}
 	g := ground{top: top, cover: Cover{Dir: real}}
 	if g.cover.UID, g.cover.GID, err = ownerOf(real, top); err != nil {
@@ -94,7 +94,7 @@ type ground struct {
 // hide masks a path of the host, where it really is.
 func (g *ground) hide(p string) error {
 	if g.isBelow(p) {
-		return unfit(g.cover.Dir, "the workspace %s is in %s, which must not be visible in the container", g.cover.Dir, p)
+		return unfit("the workspace %s is in %s, which must not be visible in the container", g.cover.Dir, p)
 	}
 	if info, err := os.Stat(p); err == nil && info.IsDir() {
 		if err := g.refuseLinks(p); err != nil { // the history; an env file may well be a link
@@ -148,7 +148,7 @@ func (g *ground) refuseLinks(p string) error {
 			continue
 		}
 		if _, inside, err := g.place(parent); err != nil || inside {
-			return errors.Join(err, &WorkspaceError{Dir: g.cover.Dir, Link: at,
+			return errors.Join(err, &WorkspaceError{Link: at,
 				Err: fmt.Errorf("%s is a link in the workspace, and a program in the container could point it elsewhere", at)})
 		}
 	}
@@ -275,7 +275,7 @@ func (d *Daemon) refuseSocket(dir string) error {
 			return err
 		}
 		if inside {
-			return unfit(dir, "the workspace %s holds the socket of the Docker daemon, %s: a program that reaches it can do anything on this machine", dir, socket)
+			return unfit("the workspace %s holds the socket of the Docker daemon, %s: a program that reaches it can do anything on this machine", dir, socket)
 		}
 	}
 	return nil
@@ -287,9 +287,9 @@ func unprivileged(dir string, uid, gid int) (int, int, error) {
 	switch {
 	case uid != 0:
 	case isSystem(dir):
-		return 0, 0, unfit(dir, "the workspace %s belongs to root, and nothing in the container runs as root", dir)
+		return 0, 0, unfit("the workspace %s belongs to root, and nothing in the container runs as root", dir)
 	default:
-		return 0, 0, unfit(dir, "the workspace %s belongs to root, and nothing in the container runs as root; give it to a user with: chown -R USER %s", dir, dir)
+		return 0, 0, unfit("the workspace %s belongs to root, and nothing in the container runs as root; give it to a user with: chown -R USER %s", dir, dir)
 	}
 	if gid == 0 {
 		gid = uid

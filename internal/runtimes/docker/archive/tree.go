@@ -27,8 +27,7 @@ const (
 // and names of the host go in: no owners, no times, and of the permissions only whether a
 // file is a program.
 type Tree struct {
-	Files int
-	Size  int64 // bytes of all files
+	Size int64 // bytes of all files
 
 	root    *os.Root
 	at      string
@@ -88,7 +87,6 @@ func (t *Tree) add(name string, d fs.DirEntry) error {
 	switch {
 	case info.IsDir():
 	case info.Mode().IsRegular():
-		t.Files++
 		t.Size += info.Size()
 	case info.Mode()&fs.ModeSymlink != 0:
 		if e.link, err = t.linkAt(name); err != nil {
