@@ -8,10 +8,17 @@ package docker
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // New returns the command with those below it. pruneF, if set, is called instead of
@@ -37,4 +44,113 @@ perstack run --runtime docker.`,
 	}
 	cmd.AddCommand(newPrune(h, pruneF))
 	return cmd
+}
+
+// Options are what prune works with.
+type Options struct {
+	Host       *host.Host
+	Executable func() (string, error) // path of this program
+
+	All  bool
+	JSON bool
+}
+
+func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h, Executable: os.Executable}
+	if runF == nil {
+		runF = prune
+	}
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove images, containers and networks that no run will use",
+		Long: `Remove from Docker:
+  - images that older versions of perstack made
+  - images for base images that were replaced
+  - packages of skills that no image uses
+  - containers and networks of runs whose process has ended
+
+Images that the next run would use are kept. --all removes them, too; the next run
+makes them again, which takes a few seconds. Images that a container uses are never
+removed, nor anything that perstack did not make, such as images that it pulled.`,
+		Example: `  perstack docker prune
+  perstack docker prune --all
+  perstack docker prune --json | jq .bytes`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("prune takes no arguments, but got %q; it finds what is perstack's by itself", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runF(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVarP(&opts.All, "all", "a", false, "also remove the images that the next run would use")
+	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print what was removed as JSON")
+	return cmd
+}
+
+func prune(ctx context.Context, opts *Options) (err error) {
+	h := opts.Host
+	d, err := docker.Connect(ctx, h.Getenv, h.Home)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	var keep docker.ImageSpec
+	if !opts.All {
+		if keep, err = opts.current(d.Arch); err != nil {
+			return fmt.Errorf("which image is of use cannot be told: %w; perstack docker prune --all removes them all", err)
+		}
+	}
+	pruned, err := d.Prune(ctx, opts.All, keep)
+	// What was removed before something failed is gone as well.
+	if opts.JSON {
+		return errors.Join(err, printJSON(h.Stdout, pruned))
+	}
+	if err != nil && pruned == (docker.Pruned{}) {
+		return err
+	}
+	return errors.Join(err, printWords(h.Stdout, pruned))
+}
+
+// current is what a run would make its image of.
+func (o *Options) current(arch string) (docker.ImageSpec, error) {
+	executable, err := o.Executable()
+	if err != nil {
+		return docker.ImageSpec{}, err
+	}
+	return docker.Parts(executable, o.Host.Getenv, arch)
+}
+
+func printWords(w io.Writer, p docker.Pruned) error {
+	var removed []string
+	if p.Images > 0 {
+		removed = append(removed, fmt.Sprintf("%s (%.1f MB)", wording.Count(p.Images, "image"), float64(p.Bytes)/1e6))
+	}
+	if p.Containers > 0 {
+		removed = append(removed, wording.Count(p.Containers, "container"))
+	}
+	if p.Networks > 0 {
+		removed = append(removed, wording.Count(p.Networks, "network"))
+	}
+	text := "nothing to remove"
+	if len(removed) > 0 {
+		text = "removed " + wording.And(removed)
+	}
+	if p.InUse > 0 {
+		text += "\n" + wording.Count(p.InUse, "image") + " in use by a container: kept"
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+func printJSON(w io.Writer, p docker.Pruned) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
 }
