@@ -170,7 +170,7 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 	p.pending[listener].enter(client)
 	q, err := readRequest(client)
 	welcome := p.pending[listener].leave(client)
-	access.Host, access.Port = q.shown()
+	access.Host, access.Port = Shown(q.target)
 	if !errors.Is(err, errNothing) || !welcome {
 		p.rateLimiters[listener].wait(ctx)
 	}
@@ -233,8 +233,8 @@ func (p *Proxy) connected(client, server net.Conn, host string, early []byte, ac
 		return
 	}
 	first, name, err := readHello(client, early)
-	if err == nil {
-		err = sameName(name, host)
+	if named, bad := ParseHost(name); err == nil && (bad != nil || named != host) {
+		err = errOtherName
 	}
 	if err != nil {
 		_ = server.Close() // it has not seen a byte
@@ -256,13 +256,6 @@ func (p *Proxy) connected(client, server net.Conn, host string, early []byte, ac
 }
 
 var errOtherName = errors.New("the TLS hello names another server")
-
-func sameName(name, host string) error {
-	if same, err := ParseHost(name); err != nil || same != host {
-		return errOtherName
-	}
-	return nil
-}
 
 // carry sends the hello on, and then what follows.
 func (p *Proxy) carry(client, server net.Conn, first []byte) (sent, received int64) {

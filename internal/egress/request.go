@@ -151,11 +151,10 @@ func splitTarget(target string) (host, port string) {
 	return target[:colon], target[colon+1:]
 }
 
-// shown returns the host and port of a target as they are reported: in canonical spelling
-// if it is valid, else what can be printed of it. A user and a password before the host
-// are left out.
-func (q *request) shown() (string, int) {
-	target, port := q.target, 0
+// Shown returns the host and port of the target of a request as they are reported (see
+// [Access]): in canonical spelling if it is valid, else what can be printed of it. A user
+// and a password before the host are left out.
+func Shown(target string) (host string, port int) {
 	if scheme, rest, ok := strings.Cut(target, "://"); ok { // as a client asks for plain HTTP
 		target = rest
 		if end := strings.IndexAny(target, "/?#"); end >= 0 {
@@ -188,13 +187,6 @@ func printable(text string) string {
 		}
 	}
 	return string(b)
-}
-
-// Shown returns the host and port of what a client asked another proxy for, as they are
-// reported; see [Access].
-func Shown(target string) (host string, port int) {
-	q := request{target: target}
-	return q.shown()
 }
 
 // Reasons lists why a connection can be refused.

@@ -71,8 +71,7 @@ func TestShownHost(t *testing.T) {
 		"\x1b[31mred\x1b[0m:443": "?[31mred?[0m 443", "b\u202eücher:443": "b?????cher 443", `a"b\:1`: "a?b? 1", "": " 0",
 		strings.Repeat("é", 300): strings.Repeat("?", 253) + " 0",
 	} {
-		q := request{target: target}
-		host, port := q.shown()
+		host, port := Shown(target)
 		if got := host + " " + strconv.Itoa(port); got != want {
 			t.Errorf("%q: got %q, want %q", target, got, want)
 		}
@@ -84,7 +83,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte("CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\nrest"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		q, err := readRequest(bytes.NewReader(data))
-		host, _ := q.shown()
+		host, _ := Shown(q.target)
 		for _, c := range []byte(host) {
 			if c <= ' ' || c > '~' {
 				t.Fatalf("%q is shown", host)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -138,18 +139,24 @@ func (g *ground) pin(p string, names []string) {
 // refuseLinks refuses a path that a link in the workspace is part of: a program in the
 // container could point it elsewhere.
 func (g *ground) refuseLinks(p string) error {
-	for at := filepath.Clean(p); ; at = filepath.Dir(at) {
-		parent := filepath.Dir(at)
-		if parent == at {
-			return nil
-		}
+	for at := range upwards(filepath.Clean(p)) {
 		info, err := os.Lstat(at)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			continue
 		}
-		if _, inside, err := g.place(parent); err != nil || inside {
+		if _, inside, err := g.place(filepath.Dir(at)); err != nil || inside {
 			return errors.Join(err, &WorkspaceError{Link: at,
 				Err: fmt.Errorf("%s is a link in the workspace, and a program in the container could point it elsewhere", at)})
+		}
+	}
+	return nil
+}
+
+// upwards yields a path and all directories above it.
+func upwards(p string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for at, below := p, ""; at != below && yield(at); {
+			at, below = filepath.Dir(at), at
 		}
 	}
 }
@@ -184,14 +191,12 @@ func (g *ground) hideFound(name string) error {
 // whether it is in the workspace. It goes up from there until it meets the workspace
 // itself, so that spellings do not matter: letter case, links, mounts.
 func (g *ground) place(p string) (names []string, ok bool, err error) {
-	at := filepath.Clean(p)
-	if !filepath.IsAbs(at) {
+	if !filepath.IsAbs(p) {
 		return nil, false, fmt.Errorf("%q is not an absolute path", p)
 	}
-	for {
-		real, err := filepath.EvalSymlinks(at)
-		if err == nil {
-			at = real
+	real := ""
+	for at := range upwards(filepath.Clean(p)) {
+		if real, err = filepath.EvalSymlinks(at); err == nil {
 			break
 		}
 		if !userfile.Absent(err) {
@@ -201,14 +206,12 @@ func (g *ground) place(p string) (names []string, ok bool, err error) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, false, nil
 		}
-		if parent := filepath.Dir(at); parent != at {
-			names = append(names, filepath.Base(at))
-			at = parent
-			continue
-		}
+		names = append(names, filepath.Base(at))
+	}
+	if err != nil {
 		return nil, false, nil
 	}
-	for {
+	for at := range upwards(real) {
 		info, err := os.Lstat(at)
 		if err != nil {
 			return nil, false, fmt.Errorf("look at what must be hidden: %w", err)
@@ -217,13 +220,9 @@ func (g *ground) place(p string) (names []string, ok bool, err error) {
 			slices.Reverse(names)
 			return names, true, nil
 		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return nil, false, nil
-		}
 		names = append(names, filepath.Base(at))
-		at = parent
 	}
+	return nil, false, nil
 }
 
 // isBelow reports whether the workspace is the directory p, or lies in it.
@@ -232,14 +231,12 @@ func (g *ground) isBelow(p string) bool {
 	if err != nil {
 		return false
 	}
-	for at := g.cover.Dir; ; at = filepath.Dir(at) {
+	for at := range upwards(g.cover.Dir) {
 		if here, err := os.Lstat(at); err == nil && os.SameFile(here, info) {
 			return true
 		}
-		if filepath.Dir(at) == at {
-			return false
-		}
 	}
+	return false
 }
 
 // add takes the path in, as the container has it.
