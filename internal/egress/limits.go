@@ -54,20 +54,14 @@ const maxPending = 32
 type pendingConns struct {
 	mu      sync.Mutex
 	waiting []net.Conn
-	evicted map[net.Conn]bool // closed, and not yet reported by leave
 }
 
 func (d *pendingConns) enter(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.waiting) >= maxPending {
-		oldest := d.waiting[0]
+		_ = d.waiting[0].Close()
 		d.waiting = d.waiting[1:]
-		if d.evicted == nil {
-			d.evicted = map[net.Conn]bool{}
-		}
-		d.evicted[oldest] = true
-		_ = oldest.Close()
 	}
 	d.waiting = append(d.waiting, conn)
 }
@@ -76,13 +70,11 @@ func (d *pendingConns) enter(conn net.Conn) {
 func (d *pendingConns) leave(conn net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.evicted[conn] {
-		delete(d.evicted, conn)
+	i := slices.Index(d.waiting, conn)
+	if i < 0 {
 		return false
 	}
-	if i := slices.Index(d.waiting, conn); i >= 0 {
-		d.waiting = slices.Delete(d.waiting, i, i+1)
-	}
+	d.waiting = slices.Delete(d.waiting, i, i+1)
 	return true
 }
 

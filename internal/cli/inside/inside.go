@@ -195,7 +195,8 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		Store:     w.conn.Store(),
 		Variables: func(name string) engine.Variable { return d.Secrets.Variables[name] },
 		Secrets:   &w.host.Secrets,
-		Environ:   w.environ(),
+		// Where programs are, the image knows, unless the host says it: the last of two counts.
+		Environ:   append([]string{"PATH=" + w.host.Getenv("PATH")}, d.Addresses.Environ...),
 		Log:       w.logger(),
 		Source:    w.host.Source,
 		Lean:      true,
@@ -215,13 +216,6 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		}
 	}
 	return result, nil
-}
-
-// environ are the variables of commands. Where programs are, the image knows, unless the
-// host says it.
-func (w *work) environ() []string {
-	path := "PATH=" + w.host.Getenv("PATH")
-	return append([]string{path}, w.document.Addresses.Environ...) // the last of two counts
 }
 
 // model opens the model with what came along and nothing else.

@@ -137,9 +137,6 @@ func (r *runner) getenv(name string) string {
 	return sandbox.Variable(r.parts.Environ, name)
 }
 
-// home is the user's home directory; empty if it is unknown.
-func (r *runner) home() string { return cmp.Or(r.getenv("HOME"), r.getenv("USERPROFILE")) }
-
 // setAside moves away what a run has made under a name that the next run would read: its
 // configuration, its lockfile, its env files. The file tools cannot make those, but commands
 // can: a program in the container could otherwise control the next run outside of it.
@@ -159,7 +156,7 @@ func (r *runner) build(ctx context.Context, plan sitePlan, on footing, report fu
 	building, cancel := context.WithTimeoutCause(ctx, limits.BuildTimeout,
 		fmt.Errorf("the image was not made within %s (buildTimeout in [docker])", limits.BuildTimeout))
 	defer cancel()
-	d, err := Connect(building, r.getenv, r.home())
+	d, err := Connect(building, r.getenv, cmp.Or(r.getenv("HOME"), r.getenv("USERPROFILE")))
 	if err != nil {
 		return nil, cause(building, err)
 	}
