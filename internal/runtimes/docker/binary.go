@@ -15,25 +15,10 @@ const mainPackage = "github.com/perstack-go/perstack/cmd/perstack"
 // binaryVariable names the environment variable with the path of that program.
 const binaryVariable = "PERSTACK_LINUX_BINARY"
 
-// A BinaryError says that there is no perstack for containers. Programs that embed perstack
-// get it if they do not set the variable: their own executable cannot run in a container.
-type BinaryError struct {
-	Arch     string // of the containers, as Go names it
-	Variable string // of the environment, which can name the program
-	Err      error  // what is wrong with the programs that were found
-}
-
-func (e *BinaryError) Error() string {
-	return fmt.Sprintf("containers need a static perstack for linux/%s: %v; put perstack-linux-%s, from the archive of the release, "+
-		"beside this program, or set %s to its path", e.Arch, e.Err, e.Arch, e.Variable)
-}
-
-// Unwrap returns what is wrong with the programs that were found.
-func (e *BinaryError) Unwrap() error { return e.Err }
-
 // LinuxBinary finds the program that goes into the image: named, if the user named one;
 // else this one, if it is a static perstack for Linux on arch; else perstack-linux-<arch>
-// beside it, as releases have it.
+// beside it, as releases have it. A program that embeds perstack cannot run in a container
+// itself, so it needs one of the others.
 func LinuxBinary(executable, named, arch string) (string, error) {
 	if machine(arch) == elf.EM_NONE {
 		return "", fmt.Errorf("there is no perstack for containers of linux/%s; use a daemon on amd64 or arm64", arch)
@@ -56,7 +41,8 @@ func LinuxBinary(executable, named, arch string) (string, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("%w, and %s does not exist", own, beside)
 	}
-	return "", &BinaryError{Arch: arch, Variable: binaryVariable, Err: err}
+	return "", fmt.Errorf("containers need a static perstack for linux/%s: %w; put perstack-linux-%s, from the archive of the release, "+
+		"beside this program, or set %s to its path", arch, err, arch, binaryVariable)
 }
 
 // machine is what programs for arch say that they are for.

@@ -1,9 +1,6 @@
 package docker
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // A DaemonError says that no run is possible on the Docker daemon: it cannot be reached,
 // it cannot be used, or a safeguard is missing.
@@ -33,16 +30,6 @@ type PinError struct {
 
 func (e *PinError) Error() string { return e.Err.Error() }
 func (e *PinError) Unwrap() error { return e.Err }
-
-// An UnsafeError says that a container is not isolated, so that nothing was run.
-type UnsafeError struct {
-	Checks []string // what failed, each with what was found
-}
-
-func (e *UnsafeError) Error() string {
-	return "the container is not isolated, so nothing was run: " + strings.Join(e.Checks, "; ") +
-		"; please report it with the version of your Docker daemon (docker version)"
-}
 
 // A LostError says that a container ended without saving. The job is recorded up to there,
 // and can be continued.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/engine"
@@ -287,7 +288,8 @@ func (s *session) settle(ctx context.Context, why error) (engine.Result, error) 
 func (s *session) unbegun(why error) error {
 	switch {
 	case len(s.checks) > 0:
-		return &UnsafeError{Checks: s.checks}
+		return fmt.Errorf("the container is not isolated, so nothing was run: %s; please report it with the version of your Docker daemon (docker version)",
+			strings.Join(s.checks, "; "))
 	case s.end != nil && s.end.Error != "":
 		return s.ended()
 	}

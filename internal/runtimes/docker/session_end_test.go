@@ -475,8 +475,7 @@ func TestSessionOfManyChecks(t *testing.T) {
 			}
 			_ = c.Send(hostlink.Up{End: &hostlink.End{Error: "unsafe"}})
 		})
-		var unsafe *UnsafeError
-		if !errors.As(err, &unsafe) || len(unsafe.Checks) != maxChecks {
+		if err == nil || strings.Count(err.Error(), "gateway: it answers") != maxChecks {
 			t.Errorf("it ended with %.300v", err)
 		}
 	})

@@ -132,7 +132,8 @@ func prepareSandboxes(spec job.Spec, parts engine.Parts, workspace string, avail
 		return nil, none, nil
 	}
 	if err := available(); err != nil {
-		return nil, none, &NoSandboxError{Expert: reachable[locked].Key, Err: err}
+		return nil, none, fmt.Errorf("expert %q has a skill that must run in a sandbox: %w; "+
+			"without a sandbox it can do everything that you can do; runtime docker puts a container around it", reachable[locked].Key, err)
 	}
 	sandboxes, remove, err := wanted.MakeDirs(workspace)
 	if err != nil {
@@ -144,16 +145,3 @@ func prepareSandboxes(spec job.Spec, parts engine.Parts, workspace string, avail
 		}
 	}, nil
 }
-
-// A NoSandboxError says that a skill must run in a sandbox and this machine has none.
-type NoSandboxError struct {
-	Expert string // that has the skill
-	Err    error
-}
-
-func (e *NoSandboxError) Error() string {
-	return fmt.Sprintf("expert %q has a skill that must run in a sandbox: %v; "+
-		"without a sandbox it can do everything that you can do; runtime docker puts a container around it", e.Expert, e.Err)
-}
-
-func (e *NoSandboxError) Unwrap() error { return e.Err }
