@@ -90,7 +90,6 @@ func (config ProxyConfig) Vacant(ctx context.Context) error {
 	return nil
 }
 
-// retryPause is the pause between two attempts to connect to a listener.
 const retryPause = 20 * time.Millisecond
 
 // Opened returns when all listeners accept connections, or gone is closed. It sends nothing.

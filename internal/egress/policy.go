@@ -102,7 +102,6 @@ type upstream struct {
 	secret  string // as in compiledListener
 }
 
-// compile checks the whole policy.
 func (config *ProxyConfig) compile() ([]compiledListener, upstream, error) {
 	switch {
 	case len(config.Listeners) == 0:

@@ -208,7 +208,6 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 	p.connected(client, server, host, q.rest, access)
 }
 
-// refuse reports a refusal and tells the client.
 func (p *Proxy) refuse(client net.Conn, access Access, no *denial) {
 	access.Reason = no.reason
 	if p.reporter.report(Line{Access: &access}) != nil {

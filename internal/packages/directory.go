@@ -120,7 +120,6 @@ func writeManifest(dir, name, version string) error {
 	return os.WriteFile(filepath.Join(dir, manifestName), text, 0o600)
 }
 
-// readFile reads a file of at most so many bytes.
 func readFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -247,7 +247,6 @@ func requested(p expert.Package) (version string, err error) {
 	return "latest", nil
 }
 
-// wrap says which package an error is about.
 func wrap(err *error, name string) {
 	if *err != nil {
 		*err = fmt.Errorf("%s: %w", name, *err)

@@ -13,7 +13,6 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// pulse is how often the host is sent a heartbeat.
 const pulse = 5 * time.Second
 
 // beat sends heartbeats until the work is done, and while it is being saved.

@@ -33,7 +33,6 @@ func newStart() string {
 	return hex.EncodeToString(id)
 }
 
-// ownLabels returns the labels for what this process makes.
 func ownLabels(jobID, start string) map[string]string {
 	return map[string]string{labelKind: kindRun, labelJob: jobID, labelRun: start, labelOwner: owner.This().String()}
 }

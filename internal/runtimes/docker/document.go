@@ -57,7 +57,6 @@ func (r *runner) listeners() []egress.Listener {
 	return append([]egress.Listener{own}, others...)
 }
 
-// document is what goes into the container.
 func (r *runner) document(on *Site) (*hostlink.Document, error) {
 	d := &hostlink.Document{
 		Protocol: hostlink.Protocol,
@@ -147,7 +146,6 @@ func secretTexts(d *hostlink.Document) ([]string, error) {
 	return all, nil
 }
 
-// stringsOf lists all strings of a Spec.
 func stringsOf(spec job.Spec) (all []string, err error) {
 	text, err := spec.MarshalJSON()
 	if err != nil {

@@ -82,7 +82,6 @@ func (d *Daemon) Image(ctx context.Context, spec ImageSpec, report func(event.Bo
 	return found.ID, nil
 }
 
-// make makes the image that a plan describes.
 func (d *Daemon) make(ctx context.Context, p *plan, report func(event.Body)) (found *client.ImageInspectResult, err error) {
 	if p.base == nil {
 		err = d.load(ctx, p, report)

@@ -38,7 +38,6 @@ func outerOptions(labels map[string]string) client.NetworkCreateOptions {
 	return client.NetworkCreateOptions{Driver: "bridge", EnableIPv6: new(bool), Labels: labels}
 }
 
-// makeNetwork makes a network and returns what the daemon gave it.
 func (s *Site) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (made link, err error) {
 	err = s.make(ctx, func(ctx context.Context) error {
 		created, err := s.daemon.api.NetworkCreate(ctx, s.name(name), options)

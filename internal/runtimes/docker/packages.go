@@ -111,7 +111,6 @@ func (r *runner) pinOf(key, name string) (string, error) {
 	return pinned, nil
 }
 
-// usesPackages reports whether a skill of the job is started from a package.
 func (r *runner) usesPackages() bool {
 	return slices.ContainsFunc(r.spec.Experts, func(e *expert.Expert) bool {
 		return slices.ContainsFunc(e.Skills, func(k *expert.Skill) bool { _, ok := k.Package(); return ok })
@@ -122,7 +121,6 @@ func (r *runner) sources() Sources {
 	return Sources{Mirrors: r.container().Mirrors, Offline: r.container().Offline}
 }
 
-// image makes the image of the container.
 func (r *runner) image(ctx context.Context, d *Daemon, spec ImageSpec, f footing, report func(event.Body)) (id string, err error) {
 	spec.Base = f.image
 	if f.pinned != "" {

@@ -81,7 +81,6 @@ func (d *Daemon) holds(ctx context.Context, r reference) (id string, err error) 
 	return found.ID, nil
 }
 
-// pull fetches an image by its digest.
 func (d *Daemon) pull(ctx context.Context, r reference, report func(event.Body)) error {
 	report(progress("pulling", "pulling "+r.called()))
 	reply, err := d.api.ImagePull(ctx, r.content(), client.ImagePullOptions{})

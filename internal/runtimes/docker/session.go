@@ -96,7 +96,6 @@ func sizeOf(body event.Body) int64 {
 	return head
 }
 
-// count adds to what the run has written.
 func (s *session) count(bytes int64) error {
 	if s.written += bytes; s.written > s.runner.container().MaxJournalBytes {
 		return fmt.Errorf("the run has written more than %d bytes of history (maxJournalBytes in [docker])", s.runner.container().MaxJournalBytes)

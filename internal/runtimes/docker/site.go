@@ -96,7 +96,6 @@ func (s *Site) connectNetworks(ctx context.Context) error {
 	return errors.Join(innerErr, outerErr)
 }
 
-// name returns a name for an object of this start.
 func (s *Site) name(what string) string { return "perstack-" + s.start + "-" + what }
 
 // makeLimit bounds one request that makes something.
@@ -149,7 +148,6 @@ func listenerURL(l egress.Listener) string {
 // firstPort is that of the first listener. They have the container's network for themselves.
 const firstPort = 3128
 
-// maxListeners bounds the listeners of the proxy.
 const maxListeners = 1000
 
 func listenerAddress(inner netip.Addr, i int) string {

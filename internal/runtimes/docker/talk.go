@@ -36,7 +36,6 @@ func newTalk(c *Container, first [][]byte) *talk {
 	return t
 }
 
-// send puts a line into the queue.
 func (t *talk) send(down hostlink.Down) error {
 	select {
 	case t.queue <- down:
