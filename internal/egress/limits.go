@@ -1,11 +1,11 @@
 package egress
 
 import (
-	"context"
 	"net"
 	"slices"
 	"sync"
-	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // slots counts the open connections. Each listener has a few slots of its own and shares the
@@ -81,32 +81,8 @@ func (d *pendingConns) leave(conn net.Conn) bool {
 // A listener takes this many requests at once, and this many a second after that. Every
 // request is a line in the journal, and a client must not be able to fill the disk.
 const (
-	burst = 500
-	rate  = 20
+	burst     = 500
+	perSecond = 20
 )
 
-// A rateLimiter delays requests that come too often. The zero value is ready.
-type rateLimiter struct {
-	mu    sync.Mutex
-	spent float64 // of the burst
-	last  time.Time
-}
-
-// wait returns when the caller may proceed, or when the context ends.
-func (p *rateLimiter) wait(ctx context.Context) {
-	p.mu.Lock()
-	now := time.Now()
-	p.spent = max(0, p.spent-now.Sub(p.last).Seconds()*rate) + 1
-	p.last = now
-	over := p.spent - burst
-	p.mu.Unlock()
-	if over <= 0 {
-		return
-	}
-	turn := time.NewTimer(time.Duration(over / rate * float64(time.Second)))
-	defer turn.Stop()
-	select {
-	case <-turn.C:
-	case <-ctx.Done():
-	}
-}
+func newRateLimiter() *rate.Limiter { return rate.NewLimiter(perSecond, burst) }

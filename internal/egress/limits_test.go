@@ -9,24 +9,24 @@ import (
 
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p rateLimiter
+		p := newRateLimiter()
 		begin := time.Now()
 		for range burst {
-			p.wait(t.Context())
+			_ = p.Wait(t.Context())
 		}
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("the first %d wait %v", burst, took)
 		}
-		for range 10 * rate {
-			p.wait(t.Context())
+		for range 10 * perSecond {
+			_ = p.Wait(t.Context())
 		}
 		if took := time.Since(begin).Round(time.Second); took != 10*time.Second {
-			t.Errorf("%d more take %v, want 10s", 10*rate, took)
+			t.Errorf("%d more take %v, want 10s", 10*perSecond, took)
 		}
 		time.Sleep(time.Hour)
 		begin = time.Now()
 		for range burst {
-			p.wait(t.Context())
+			_ = p.Wait(t.Context())
 		}
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("after an hour the first %d wait %v", burst, took)
@@ -34,7 +34,7 @@ func TestPace(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 100 {
-			p.wait(ctx)
+			_ = p.Wait(ctx)
 		}
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("who is stopped waits %v", took)

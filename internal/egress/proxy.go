@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // A Proxy opens tunnels to the hosts that its listeners allow. It decides on the canonical
@@ -28,7 +30,7 @@ type Proxy struct {
 	most         int
 	slots        *slots
 	pending      []pendingConns
-	rateLimiters []rateLimiter
+	rateLimiters []*rate.Limiter
 	answers      chan struct{} // one for each client that reads why it is refused
 	ids          atomic.Int64
 	reporter     *reporter
@@ -61,11 +63,10 @@ func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, er
 	}
 	p := &Proxy{
 		listeners: listeners, upstream: up, resolver: orSystem(o.Resolver), report: o.Report, limits: usualLimits,
-		connect:      (&net.Dialer{}).DialContext,
-		most:         cmp.Or(config.MaxConnections, DefaultMaxConnections),
-		pending:      make([]pendingConns, len(listeners)),
-		rateLimiters: make([]rateLimiter, len(listeners)),
-		answers:      make(chan struct{}, maxAnswers),
+		connect: (&net.Dialer{}).DialContext,
+		most:    cmp.Or(config.MaxConnections, DefaultMaxConnections),
+		pending: make([]pendingConns, len(listeners)),
+		answers: make(chan struct{}, maxAnswers),
 	}
 	p.slots = newSlots(p.most, len(listeners))
 	for i := range listeners {
@@ -75,6 +76,7 @@ func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, er
 			return nil, fmt.Errorf("listener %q: %w", listeners[i].Name, err)
 		}
 		p.sockets = append(p.sockets, socket)
+		p.rateLimiters = append(p.rateLimiters, newRateLimiter())
 	}
 	return p, nil
 }
@@ -172,7 +174,7 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 	welcome := p.pending[listener].leave(client)
 	access.Host, access.Port = Shown(q.target)
 	if !errors.Is(err, errNothing) || !welcome {
-		p.rateLimiters[listener].wait(ctx)
+		_ = p.rateLimiters[listener].Wait(ctx) // it fails if the context ends
 	}
 	switch {
 	case !welcome:

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // inTime serves one client in a bubble, where hours pass in no time: both its connections
@@ -26,7 +28,7 @@ func inTime(t *testing.T, play func(client, server net.Conn), check func(lines [
 		p := &Proxy{
 			listeners: []compiledListener{{Listener: Listener{Name: "g"}, allow: allow}}, limits: usualLimits, resolver: n,
 			connect: func(context.Context, string, string) (net.Conn, error) { return far, nil },
-			slots:   newSlots(1, 1), pending: make([]pendingConns, 1), rateLimiters: make([]rateLimiter, 1), answers: make(chan struct{}, 1),
+			slots:   newSlots(1, 1), pending: make([]pendingConns, 1), rateLimiters: []*rate.Limiter{newRateLimiter()}, answers: make(chan struct{}, 1),
 		}
 		p.reporter = newReporter(func(l Line) error { lines = append(lines, l); return nil }, func(error) {})
 		begin := time.Now()
