@@ -22,13 +22,15 @@ var libraries = []struct {
 	{"github.com/modelcontextprotocol/go-sdk", "internal/skills/mcp/...", "the Model Context Protocol"},
 	{"github.com/aws/aws-sdk-go-v2", "internal/providers/bedrock", "signatures and frames of Amazon Bedrock"},
 	{"golang.org/x/oauth2", "internal/providers/gemini", "tokens of Google Cloud"},
-	{"github.com/moby/moby", "internal/runtimes/docker", "the API of Docker daemons"},
-	{"github.com/containerd/errdefs", "internal/runtimes/docker", "what the errors of that API mean"},
+	{"github.com/moby/moby/api", "internal/runtimes/docker internal/runtimes/docker/api", "the types of the API of Docker daemons"},
+	{"github.com/Microsoft/go-winio", "internal/runtimes/docker/api", "the pipe of a Docker daemon on Windows"},
 	{"golang.org/x/crypto", "internal/runtimes/docker", "authorities for images, where the system has no list of them"},
 	{"github.com/spf13/cobra", "internal/cli/...", "commands"},
 	{"github.com/spf13/pflag", "internal/cli/...", "flags"},
 
 	{"github.com/google/go-cmp", "", "differences in tests"},
+	{"github.com/moby/moby/client", "", "another client for Docker daemons, in tests"},
+	{"github.com/containerd/errdefs", "", "what the errors of that client mean"},
 	{"github.com/rogpeppe/go-internal", "", "test scripts"},
 	{"pgregory.net/rapid", "", "property tests"},
 }

@@ -97,7 +97,7 @@ func prune(ctx context.Context, opts *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer d.Close()
 	var keep docker.ImageSpec
 	if !opts.All {
 		if keep, err = opts.current(d.Arch); err != nil {

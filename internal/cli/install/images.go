@@ -15,14 +15,14 @@ import (
 type pinner struct {
 	unknown []string // names that the daemon is asked about
 	ask     func(ctx context.Context, name string, from docker.Sources) (string, error)
-	close   func() error
+	close   func()
 }
 
 // pinner connects to the Docker daemon if there are images to pin. It is called before any skill
 // is started: no untrusted program should run for a lockfile that cannot be written. Pins of the
 // old lockfile stay, except with --update. An image with a digest needs no pin.
 func (p *project) pinner(ctx context.Context, old *lockfile.Lock) (*pinner, error) {
-	by := &pinner{ask: p.opts.Pin, close: func() error { return nil }}
+	by := &pinner{ask: p.opts.Pin, close: func() {}}
 	if p.config.Runtime != job.Docker {
 		return by, nil
 	}

@@ -139,7 +139,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	if err != nil {
 		return p.stopped(ctx, err)
 	}
-	defer func() { err = errors.Join(err, pins.close()) }()
+	defer pins.close()
 	p.warnNoContainer(plan)
 	p.warnKeys(plan)
 	p.say("Collecting tool definitions...")

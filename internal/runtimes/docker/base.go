@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/client"
+	"github.com/moby/moby/api/types/image"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
@@ -79,7 +79,7 @@ func (b *base) env() []string {
 
 // under reports whether an image is this one with a layer of ours on top. What that layer
 // is made of, the daemon alone knows: here the label is believed.
-func (b *base) under(found *client.ImageInspectResult) bool {
+func (b *base) under(found *image.InspectResponse) bool {
 	layers := found.RootFS.Layers
 	return len(layers) == len(b.layers)+1 && slices.Equal(layers[:len(b.layers)], b.layers) &&
 		found.Config.Healthcheck != nil && slices.Equal(found.Config.Healthcheck.Test, []string{"NONE"}) &&
@@ -91,7 +91,7 @@ func (b *base) under(found *client.ImageInspectResult) bool {
 func (d *Daemon) grow(ctx context.Context, p *plan) (err error) {
 	labels := ownLabels("", newStart()) // of no job: others will use the image too
 	config := p.image.Config
-	created, err := d.api.ContainerCreate(ctx, client.ContainerCreateOptions{
+	id, err := d.api.Create(ctx, "", container.CreateRequest{
 		Config: &container.Config{
 			Image:           p.base.id, // not the name: that may mean another image by now
 			Entrypoint:      config.Entrypoint,
@@ -113,29 +113,24 @@ func (d *Daemon) grow(ctx context.Context, p *plan) (err error) {
 		// Also when ctx is done. If this fails, the next sweep finds it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
-		_, removeErr := d.api.ContainerRemove(ctx, created.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		err = errors.Join(err, removeErr)
+		err = errors.Join(err, d.api.Remove(ctx, id))
 	}()
-	if err := p.fill(created.ID); err != nil {
+	if err := p.fill(id); err != nil {
 		return err
 	}
 	all := maps.Clone(config.Labels)
 	for name := range labels {
 		all[name] = "" // the maker of an image does not own the containers that run it
 	}
-	_, err = d.api.ContainerCommit(ctx, created.ID, client.ContainerCommitOptions{
-		Reference: p.tag(),
-		Comment:   comment + p.base.name,
-		Config: &container.Config{
-			User:        config.User,
-			Env:         p.base.env(),
-			Entrypoint:  config.Entrypoint,
-			WorkingDir:  config.WorkingDir,
-			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
-			Labels:      all,
-		},
+	name, version, _ := strings.Cut(p.tag(), ":")
+	return d.api.Commit(ctx, id, name, version, comment+p.base.name, &container.Config{
+		User:        config.User,
+		Env:         p.base.env(),
+		Entrypoint:  config.Entrypoint,
+		WorkingDir:  config.WorkingDir,
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		Labels:      all,
 	})
-	return err
 }
 
 // copyFiles sends our files. Directories that the base has stay as they are, also where
@@ -144,7 +139,7 @@ func (d *Daemon) copyFiles(ctx context.Context, containerID string, layer *openL
 	var files []archive.File
 	for _, f := range layer.Files {
 		if f.Body == nil {
-			there, err := d.has(ctx, containerID, f.Path)
+			there, err := d.api.Has(ctx, containerID, f.Path)
 			if err != nil {
 				return err
 			}
@@ -168,7 +163,7 @@ func (d *Daemon) send(ctx context.Context, containerID string, write func(io.Wri
 		w.CloseWithError(err)
 		sent <- err
 	}()
-	_, err := d.api.CopyToContainer(ctx, containerID, client.CopyToContainerOptions{DestinationPath: "/", Content: r})
+	err := d.api.Unpack(ctx, containerID, r)
 	r.Close()
 	// An error of the writer says more than that of the daemon, which got half a tar; except
 	// that the daemon stopped reading.

@@ -56,7 +56,7 @@ func TestImageOnABase(t *testing.T) {
 		t.Error("perstack --version says nothing")
 	}
 
-	found, err := i.api.ImageInspect(t.Context(), tag)
+	found, err := i.moby.ImageInspect(t.Context(), tag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +71,12 @@ func TestImageOnABase(t *testing.T) {
 	}
 
 	// What a program in it would see.
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: id}})
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveContainer(t, i.api, created.ID)
-	inside, err := i.api.ContainerInspect(t.Context(), created.ID, client.ContainerInspectOptions{})
+	daemon.RemoveContainer(t, i.moby, created.ID)
+	inside, err := i.moby.ContainerInspect(t.Context(), created.ID, client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestImageOnABase(t *testing.T) {
 		rootsPath:     int64(len(spec.Roots)),
 		"/perstack":   int64(len(read(t, spec.Binary))),
 	} {
-		got, err := i.api.ContainerStatPath(t.Context(), created.ID, client.ContainerStatPathOptions{Path: file})
+		got, err := i.moby.ContainerStatPath(t.Context(), created.ID, client.ContainerStatPathOptions{Path: file})
 		if err != nil || got.Stat.Size != size || got.Stat.Name != path.Base(file) {
 			t.Errorf("%s: %+v, %v, want %d bytes", file, got.Stat, err, size)
 		}
@@ -107,21 +107,21 @@ func TestImageOnABaseIsMadeOnce(t *testing.T) {
 	spec.Base = loadBase(t, nil)
 	byID := spec
 	byID.Base = i.id(t, spec.Base)
-	daemon.RemoveImage(t, i.api, byID.Base)
+	daemon.RemoveImage(t, i.moby, byID.Base)
 	first, _ := i.image(t, spec)
 	if second, _ := i.image(t, byID); second != first || len(i.events) != 1 {
 		t.Errorf("the second time: %s, want %s; %v", second, first, i.events)
 	}
 	// The name means another image now.
 	other := loadBase(t, nil)
-	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: other, Target: spec.Base}); err != nil {
+	if _, err := i.moby.ImageTag(t.Context(), client.ImageTagOptions{Source: other, Target: spec.Base}); err != nil {
 		t.Fatal(err)
 	}
 	if third, _ := i.image(t, spec); third == first {
 		t.Error("another base gives the same image")
 	}
 	// Nothing is left but images.
-	list, err := i.api.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("ancestor", byID.Base)})
+	list, err := i.moby.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("ancestor", byID.Base)})
 	if err != nil || len(list.Items) > 0 {
 		t.Errorf("containers of the base: %+v, %v", list.Items, err)
 	}
@@ -141,11 +141,11 @@ func TestBaseKeepsItsDirectories(t *testing.T) {
 	})
 	id, _ := i.image(t, spec)
 	i.run(t, container.Config{Image: id, Cmd: []string{"--version"}})
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: id}})
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.moby, created.ID)
 	for file, mode := range map[string]string{
 		"/etc":                         "drwx--x--x",
 		"/etc/pki/ca-certificates.crt": "-r--r--r--",
@@ -154,7 +154,7 @@ func TestBaseKeepsItsDirectories(t *testing.T) {
 		"/perstack":                    "-r-xr-xr-x",
 		"/workspace":                   "drwxr-x---",
 	} {
-		got, err := i.api.ContainerStatPath(t.Context(), created.ID, client.ContainerStatPathOptions{Path: file})
+		got, err := i.moby.ContainerStatPath(t.Context(), created.ID, client.ContainerStatPathOptions{Path: file})
 		if err != nil || got.Stat.Mode.String() != mode {
 			t.Errorf("%s is %s, %v, want %s", file, got.Stat.Mode, err, mode)
 		}
@@ -209,7 +209,7 @@ func TestContainerOfAnImage(t *testing.T) {
 		if seen > 0 {
 			return
 		}
-		list, err := i.api.ContainerList(t.Context(), filter)
+		list, err := i.moby.ContainerList(t.Context(), filter)
 		if err != nil {
 			t.Error(err)
 		}
@@ -224,7 +224,7 @@ func TestContainerOfAnImage(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || seen != 1 {
 		t.Errorf("error %v, %d containers", err, seen)
 	}
-	if list, err := i.api.ContainerList(t.Context(), filter); err != nil || len(list.Items) > 0 {
+	if list, err := i.moby.ContainerList(t.Context(), filter); err != nil || len(list.Items) > 0 {
 		t.Errorf("left: %+v, %v", list.Items, err)
 	}
 }

@@ -9,10 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/containerd/errdefs"
-	"github.com/moby/moby/client"
-
 	"github.com/perstack-go/perstack/internal/owner"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 )
 
 // Everything that a run has on the daemon carries these labels from the moment it exists,
@@ -37,10 +35,8 @@ func ownLabels(jobID, start string) map[string]string {
 	return map[string]string{labelKind: kindRun, labelJob: jobID, labelRun: start, labelOwner: owner.This().String()}
 }
 
-// ofRuns finds what runs of all processes have on the daemon.
-func ofRuns() client.Filters {
-	return make(client.Filters).Add("label", labelKind+"="+kindRun)
-}
+// ofRuns is the label of what runs of all processes have on the daemon.
+const ofRuns = labelKind + "=" + kindRun
 
 // isOrphan reports whether an object with these labels belongs to a process that is
 // certainly gone. A list is filtered by the daemon; what is removed is decided here.
@@ -57,7 +53,7 @@ func isOrphan(labels map[string]string) bool {
 // that is just being made is safe: its objects have the labels of a living owner from the
 // beginning.
 func (d *Daemon) Sweep(ctx context.Context) (containers, networks int, err error) {
-	containers, networks, err = d.remove(ctx, ofRuns(), isOrphan)
+	containers, networks, err = d.remove(ctx, isOrphan, ofRuns)
 	if err != nil {
 		err = fmt.Errorf("remove what ended runs left on the Docker daemon: %w", err)
 	}
@@ -75,8 +71,8 @@ func (s *Site) Close() error {
 		s.making.Lock() // from here on, make refuses
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), closeLimit)
 		defer cancel()
-		filters := ofRuns().Add("label", labelRun+"="+s.start)
-		_, _, err := s.daemon.remove(ctx, filters, func(labels map[string]string) bool { return labels[labelRun] == s.start })
+		own := func(labels map[string]string) bool { return labels[labelRun] == s.start }
+		_, _, err := s.daemon.remove(ctx, own, ofRuns, labelRun+"="+s.start)
 		s.making.Unlock() // what still works may wait to be refused
 		s.working.Wait()
 		if err != nil {
@@ -86,42 +82,36 @@ func (s *Site) Close() error {
 	return s.closed
 }
 
-// remove removes the containers and networks that the filters find and that doomed
+// remove removes the containers and networks that have the labels and that doomed
 // confirms, and waits until they are gone. Containers come first: a network cannot be
 // removed while one is on it. It returns how many were removed of each.
-func (d *Daemon) remove(ctx context.Context, filters client.Filters, doomed func(labels map[string]string) bool) (containers, networks int, err error) {
-	found, err := d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+func (d *Daemon) remove(ctx context.Context, doomed func(labels map[string]string) bool, labels ...string) (containers, networks int, err error) {
+	found, err := d.api.Containers(ctx, labels...)
 	if err != nil {
 		return 0, 0, fmt.Errorf("list containers: %w", err)
 	}
 	var ids []string
-	for _, c := range found.Items {
+	for _, c := range found {
 		if doomed(c.Labels) {
 			ids = append(ids, c.ID)
 		}
 	}
-	containers, containersErr := removeAll(ctx, ids, errdefs.IsConflict, func(id string) error { // another sweep is removing it
-		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		return err
-	})
+	containers, containersErr := removeAll(ctx, ids, api.IsConflict, d.api.Remove) // another sweep may be removing one
 
-	nets, err := d.api.NetworkList(ctx, client.NetworkListOptions{Filters: filters})
+	nets, err := d.api.Networks(ctx, labels...)
 	if err != nil {
 		return containers, 0, errors.Join(containersErr, fmt.Errorf("list networks: %w", err))
 	}
 	ids = nil
-	for _, n := range nets.Items {
+	for _, n := range nets {
 		if doomed(n.Labels) {
 			ids = append(ids, n.ID)
 		}
 	}
 	// The daemon takes a container off its networks a moment after it is gone, and refuses
 	// until then.
-	inUse := func(err error) bool { return errdefs.IsPermissionDenied(err) || errdefs.IsConflict(err) }
-	networks, networksErr := removeAll(ctx, ids, inUse, func(id string) error {
-		_, err := d.api.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
-		return err
-	})
+	inUse := func(err error) bool { return api.IsForbidden(err) || api.IsConflict(err) }
+	networks, networksErr := removeAll(ctx, ids, inUse, d.api.RemoveNetwork)
 	return containers, networks, errors.Join(containersErr, networksErr)
 }
 
@@ -132,7 +122,7 @@ const (
 
 // removeAll removes objects in parallel, and tries again while they are busy. It returns how
 // many are gone.
-func removeAll(ctx context.Context, ids []string, busy func(error) bool, remove func(id string) error) (done int, err error) {
+func removeAll(ctx context.Context, ids []string, busy func(error) bool, remove func(ctx context.Context, id string) error) (done int, err error) {
 	errs := make([]error, len(ids))
 	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
@@ -152,11 +142,11 @@ func removeAll(ctx context.Context, ids []string, busy func(error) bool, remove 
 	return done, errors.Join(errs...)
 }
 
-func removeOne(ctx context.Context, id string, busy func(error) bool, remove func(id string) error) error {
+func removeOne(ctx context.Context, id string, busy func(error) bool, remove func(ctx context.Context, id string) error) error {
 	for {
-		err := remove(id)
+		err := remove(ctx, id)
 		switch {
-		case err == nil || errdefs.IsNotFound(err):
+		case err == nil || api.IsNotFound(err):
 			return nil
 		case !busy(err):
 			return err

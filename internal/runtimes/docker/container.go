@@ -11,7 +11,6 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/job"
 )
@@ -41,7 +40,7 @@ const (
 // containerOptions returns all that is told to the daemon about a container. Whatever is
 // not said here is the daemon's default; hence what matters is said, even where it is the
 // default today.
-func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
+func (s *Site) containerOptions(r role) container.CreateRequest {
 	config := &container.Config{
 		Image:        s.plan.image,
 		Hostname:     "perstack",
@@ -95,8 +94,8 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 	}
 	// Swap would be a second, larger memory.
 	host.MemorySwap = host.Memory
-	return client.ContainerCreateOptions{
-		Name: s.name(string(r)), Config: config, HostConfig: host,
+	return container.CreateRequest{
+		Config: config, HostConfig: host,
 		NetworkingConfig: &network.NetworkingConfig{
 			EndpointsConfig: map[string]*network.EndpointSettings{s.inner.id: {}},
 		},

@@ -33,7 +33,7 @@ func TestContainerSettings(t *testing.T) {
 
 	for _, r := range []role{roleRuntime, roleProxy} {
 		t.Run(string(r), func(t *testing.T) {
-			found, err := d.api.ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
+			found, err := moby(t, d).ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,11 +219,11 @@ func harmlessDevices() []string {
 // lookInto runs the program in a container that runs already.
 func lookInto(t *testing.T, d *Daemon, name string) (r jail.Report) {
 	t.Helper()
-	made, err := d.api.ExecCreate(t.Context(), name, client.ExecCreateOptions{Cmd: []string{binaryPath, "look"}, AttachStdout: true, AttachStderr: true})
+	made, err := moby(t, d).ExecCreate(t.Context(), name, client.ExecCreateOptions{Cmd: []string{binaryPath, "look"}, AttachStdout: true, AttachStderr: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	attached, err := d.api.ExecAttach(t.Context(), made.ID, client.ExecAttachOptions{})
+	attached, err := moby(t, d).ExecAttach(t.Context(), made.ID, client.ExecAttachOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,12 +366,12 @@ func TestNoSecretInInspect(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, r := range []role{roleRuntime, roleProxy} {
-		found, err := d.api.ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
+		found, err := moby(t, d).ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen["inspect "+string(r)] = string(found.Raw)
-		top, err := d.api.ContainerTop(t.Context(), s.name(string(r)), client.ContainerTopOptions{})
+		top, err := moby(t, d).ContainerTop(t.Context(), s.name(string(r)), client.ContainerTopOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,13 +379,13 @@ func TestNoSecretInInspect(t *testing.T) {
 		seen["environment "+string(r)] = fmt.Sprint(lookInto(t, d, s.name(string(r))).Env)
 	}
 	for _, id := range []string{s.inner.id, s.outer.id} {
-		found, err := d.api.NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
+		found, err := moby(t, d).NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen["network "+found.Network.Name] = string(found.Raw)
 	}
-	history, err := d.api.ImageHistory(t.Context(), plan.image)
+	history, err := moby(t, d).ImageHistory(t.Context(), plan.image)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/moby/moby/api/types/system"
-	"github.com/moby/moby/client"
 
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A Daemon is the Docker daemon that runs are made on.
 type Daemon struct {
-	api     *client.Client
+	api     *api.Client
 	Arch    string   // of its containers, as Go names it: amd64, arm64
 	Host    string   // where it is, as the docker command would be told
 	Version string   // of the daemon
@@ -49,46 +49,47 @@ func connect(ctx context.Context, getenv func(string) string, home string) (*Dae
 	if err := at.check(); err != nil {
 		return nil, err
 	}
-	api, err := client.New(client.WithHost(at.host))
+	client, err := api.New(at.host)
 	if err != nil {
 		return nil, fmt.Errorf("the Docker daemon at %s (%s): %w", at.host, at.from, err)
 	}
-	d := &Daemon{api: api, Host: at.host}
+	d := &Daemon{api: client, Host: at.host}
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	if err := d.greet(ctx); err != nil {
-		return nil, errors.Join(err, api.Close())
+		client.Close()
+		return nil, err
 	}
 	return d, nil
 }
 
-// Close lets go of the connection.
-func (d *Daemon) Close() error { return d.api.Close() }
+// Close closes the connections.
+func (d *Daemon) Close() { d.api.Close() }
 
 // minAPI is the oldest API that has all options of our containers (Docker 19.03).
 const minAPI = "1.40"
 
 // greet asks the daemon what it is, and refuses what cannot hold a run.
 func (d *Daemon) greet(ctx context.Context) error {
-	ping, err := d.api.Ping(ctx, client.PingOptions{})
+	apiVersion, err := d.api.Ping(ctx)
 	if err != nil {
 		return d.unreachable(err)
 	}
-	if older(ping.APIVersion, minAPI) {
+	if api.Older(apiVersion, minAPI) {
 		return fmt.Errorf("the Docker daemon at %s is too old: its API is %s, and %s is needed; update it to Docker 23.0.11 or later",
-			d.Host, terminal.CleanLine(ping.APIVersion), minAPI)
+			d.Host, terminal.CleanLine(apiVersion), minAPI)
 	}
-	version, err := d.api.ServerVersion(ctx, client.ServerVersionOptions{})
+	version, err := d.api.Version(ctx)
 	if err != nil {
 		return d.unreachable(err)
 	}
-	info, err := d.api.Info(ctx, client.InfoOptions{})
+	info, err := d.api.Info(ctx)
 	if err != nil {
 		return d.unreachable(err)
 	}
 	d.Arch, d.Version = version.Arch, terminal.CleanLine(version.Version)
-	d.CPUs = info.Info.NCPU
-	notes, err := judge(info.Info, d.Version)
+	d.CPUs = info.NCPU
+	notes, err := judge(info, d.Version)
 	if err != nil {
 		return fmt.Errorf("the Docker daemon at %s %w", d.Host, err)
 	}
@@ -131,7 +132,7 @@ func judge(info system.Info, version string) (notes []string, err error) {
 	} else if _, remapped := securityOption(info.SecurityOptions, "userns"); remapped {
 		notes = append(notes, "the Docker daemon maps users (userns-remap): the container's user is another than yours, and needs permission to write to the workspace")
 	}
-	if older(version, "23.0.11") {
+	if api.Older(version, "23.0.11") {
 		notes = append(notes, "the Docker daemon "+version+" is older than 23.0.11: its resolver can carry names out of internal networks (CVE-2024-29018); "+
 			"perstack gives it no server to ask, but you should update it")
 	}
@@ -157,17 +158,13 @@ func securityOption(options []string, name string) (profile string, ok bool) {
 	return "", false
 }
 
-// unreachable says in our words why a daemon did not answer.
+// unreachable says why a daemon did not answer.
 func (d *Daemon) unreachable(err error) error {
-	if !client.IsErrConnectionFailed(err) {
+	_, refused := errors.AsType[*api.Error](err)
+	switch {
+	case refused, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the Docker daemon at %s: %w", d.Host, err)
-	}
-	return d.notConnected(err.Error())
-}
-
-// notConnected goes by the words of the client, which keeps no error of the system.
-func (d *Daemon) notConnected(said string) error {
-	if strings.Contains(said, "permission denied") {
+	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("no permission to use the Docker daemon at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+
 			"(and log in again; members of that group can become root), or use a rootless daemon", d.Host)
 	}
@@ -176,25 +173,4 @@ func (d *Daemon) notConnected(said string) error {
 		start = "systemctl start docker"
 	}
 	return fmt.Errorf("cannot reach the Docker daemon at %s: start it, for instance with: %s", d.Host, start)
-}
-
-// older compares dotted numbers; what follows a number (-rc.1, +dfsg1) does not count.
-// A version that is not understood is not older.
-func older(version, than string) bool {
-	a, b := strings.Split(version, "."), strings.Split(than, ".")
-	for i := range b {
-		if i >= len(a) {
-			return false
-		}
-		digits := a[i][:len(a[i])-len(strings.TrimLeft(a[i], "0123456789"))]
-		x, errX := strconv.Atoi(digits)
-		y, errY := strconv.Atoi(b[i])
-		if errX != nil || errY != nil || x > y {
-			return false
-		}
-		if x < y {
-			return true
-		}
-	}
-	return false
 }

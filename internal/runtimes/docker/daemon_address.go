@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/moby/moby/client"
 
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -43,7 +43,7 @@ func locate(getenv func(string) string, home string) (address, error) {
 		name = config.CurrentContext
 	}
 	if name == "" || name == "default" {
-		return address{client.DefaultDockerHost, "the usual place"}, nil
+		return address{api.DefaultHost, "the usual place"}, nil
 	}
 	return ofContext(dir, name, from)
 }
@@ -92,10 +92,10 @@ func (a address) check() error {
 		return nil
 	case "ssh":
 		return fmt.Errorf("the Docker daemon %s (%s) is reached through ssh, and is on another machine, which does not have the workspace; "+
-			"run perstack on that machine, or use a daemon of this one: DOCKER_HOST=%s", redactHost(a.host), a.from, client.DefaultDockerHost)
+			"run perstack on that machine, or use a daemon of this one: DOCKER_HOST=%s", redactHost(a.host), a.from, api.DefaultHost)
 	default:
 		return fmt.Errorf("the Docker daemon %s (%s) may be on another machine, which would mount its own files as the workspace; "+
-			"use the socket of a daemon of this machine: DOCKER_HOST=%s", redactHost(a.host), a.from, client.DefaultDockerHost)
+			"use the socket of a daemon of this machine: DOCKER_HOST=%s", redactHost(a.host), a.from, api.DefaultHost)
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/moby/moby/api/types/system"
-	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 )
 
 // dotDocker makes the configuration of docker in a home directory.
@@ -61,12 +63,12 @@ func TestLocate(t *testing.T) {
 		home string
 		want string // the address, or a part of the error
 	}{
-		{"nothing", nil, t.TempDir(), client.DefaultDockerHost},
-		{"no home", nil, "", client.DefaultDockerHost},
-		{"a configuration without context", nil, plain, client.DefaultDockerHost},
+		{"nothing", nil, t.TempDir(), api.DefaultHost},
+		{"no home", nil, "", api.DefaultHost},
+		{"a configuration without context", nil, plain, api.DefaultHost},
 		{"the context of the configuration", nil, home, "unix:///run/mine.sock"},
 		{"DOCKER_CONTEXT", map[string]string{"DOCKER_CONTEXT": "other"}, home, "unix:///run/other.sock"},
-		{"DOCKER_CONTEXT=default", map[string]string{"DOCKER_CONTEXT": "default"}, home, client.DefaultDockerHost},
+		{"DOCKER_CONTEXT=default", map[string]string{"DOCKER_CONTEXT": "default"}, home, api.DefaultHost},
 		{"DOCKER_HOST wins", map[string]string{"DOCKER_HOST": "unix:///x", "DOCKER_CONTEXT": "other"}, home, "unix:///x"},
 		{"DOCKER_HOST without scheme", map[string]string{"DOCKER_HOST": "10.0.0.1:2375"}, home, "tcp://10.0.0.1:2375"},
 		{"DOCKER_CONFIG", map[string]string{"DOCKER_CONFIG": filepath.Join(home, ".docker")}, plain, "unix:///run/mine.sock"},
@@ -147,21 +149,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestOlder(t *testing.T) {
-	for _, c := range []struct {
-		version, than string
-		want          bool
-	}{
-		{"1.39", "1.40", true}, {"1.40", "1.40", false}, {"1.41", "1.40", false}, {"2.0", "1.40", false}, {"1.9", "1.40", true},
-		{"20.10.24+dfsg1", "23.0.11", true}, {"23.0.10", "23.0.11", true}, {"23.0.11", "23.0.11", false}, {"23.0.11-rc.1", "23.0.11", false},
-		{"28.0.0-rc.1", "28.0.0", false}, {"28", "28.0.0", false}, {"", "1.40", false}, {"dev", "23.0.11", false},
-	} {
-		if got := older(c.version, c.than); got != c.want {
-			t.Errorf("older(%q, %q) = %v", c.version, c.than, got)
-		}
-	}
-}
-
 func TestConnect(t *testing.T) {
 	d := realDaemon(t)
 	if d.Arch == "" || d.Version == "" || !strings.Contains(d.Host, "://") {
@@ -196,12 +183,13 @@ func TestNobodyThere(t *testing.T) {
 
 func TestNotConnected(t *testing.T) {
 	d := &Daemon{Host: "unix:///e.sock"}
-	for said, want := range map[string]string{
-		"permission denied while trying to connect to the docker API at unix:///e.sock": "no permission to use the Docker daemon at unix:///e.sock: join its group",
-		"failed to connect": "cannot reach the Docker daemon at unix:///e.sock: start it",
+	for cause, want := range map[error]string{
+		&net.OpError{Op: "dial", Err: syscall.EACCES}:       "no permission to use the Docker daemon at unix:///e.sock: join its group",
+		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}: "cannot reach the Docker daemon at unix:///e.sock: start it",
+		&api.Error{Status: 500, Message: "busy"}:            "the Docker daemon at unix:///e.sock: busy",
 	} {
-		if err := d.notConnected(said); !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v", said, err)
+		if err := d.unreachable(cause); !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v: %v", cause, err)
 		}
 	}
 }

@@ -118,7 +118,8 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		return engine.Result{}, cause(ctx, err)
 	}
 	defer func() {
-		if closeErr := s.while(func() error { return errors.Join(on.Close(), on.daemon.Close()) }); closeErr != nil {
+		defer on.daemon.Close()
+		if closeErr := s.while(on.Close); closeErr != nil {
 			r.parts.Log.Warn("something of the run may be left on the Docker daemon; the next run removes it", "error", closeErr)
 		}
 		r.setAside(plan.cover)
@@ -179,13 +180,14 @@ func (r *runner) build(ctx context.Context, plan sitePlan, on footing, report fu
 		plan.proxyImage, err = r.squid(building, d, image, on, report)
 	}
 	if err != nil {
-		return nil, errors.Join(cause(building, err), d.Close())
+		d.Close()
+		return nil, cause(building, err)
 	}
 	site, err := d.build(ctx, plan, report)
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		d.Close()
 	}
-	return site, nil
+	return site, err
 }
 
 // cause is why something failed: if ctx is done, what ended it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/moby/moby/client"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 )
 
 // That a daemon answers to a pinned name is not enough: what it has must be what was pinned.
@@ -40,12 +40,12 @@ func TestWhatAnEngineHoldsIsCompared(t *testing.T) {
 			})}}
 			server.Start()
 			defer server.Close()
-			api, err := client.New(client.WithHost("unix://" + socket))
+			client, err := api.New("unix://" + socket)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer api.Close()
-			d := &Daemon{api: api}
+			defer client.Close()
+			d := &Daemon{api: client}
 			if got, err := d.holds(t.Context(), test.asked); got != test.want || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}

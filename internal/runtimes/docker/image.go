@@ -10,10 +10,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/containerd/errdefs"
-	"github.com/moby/moby/client"
+	"github.com/moby/moby/api/types/image"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
 )
 
@@ -82,7 +82,7 @@ func (d *Daemon) Image(ctx context.Context, spec ImageSpec, report func(event.Bo
 	return found.ID, nil
 }
 
-func (d *Daemon) make(ctx context.Context, p *plan, report func(event.Body)) (found *client.ImageInspectResult, err error) {
+func (d *Daemon) make(ctx context.Context, p *plan, report func(event.Body)) (found *image.InspectResponse, err error) {
 	if p.base == nil {
 		err = d.load(ctx, p, report)
 	} else {
@@ -166,7 +166,7 @@ func tagOf(digest string) string { return repository + ":" + digest[:12] }
 // find returns the image that the plan describes, or nil. Anybody can give an image our
 // name and our labels, so it is taken only if its layers and its configuration are those
 // of the plan; else it is made again, and takes the name.
-func (d *Daemon) find(ctx context.Context, p *plan) (*client.ImageInspectResult, error) {
+func (d *Daemon) find(ctx context.Context, p *plan) (*image.InspectResponse, error) {
 	found, err := d.inspect(ctx, p.tag())
 	if err != nil || found == nil || !p.matches(found) {
 		return nil, err
@@ -175,10 +175,10 @@ func (d *Daemon) find(ctx context.Context, p *plan) (*client.ImageInspectResult,
 }
 
 // inspect looks at the image of a name; nil if the daemon has none.
-func (d *Daemon) inspect(ctx context.Context, name string) (*client.ImageInspectResult, error) {
-	found, err := d.api.ImageInspect(ctx, name)
+func (d *Daemon) inspect(ctx context.Context, name string) (*image.InspectResponse, error) {
+	found, err := d.api.Image(ctx, name)
 	switch {
-	case errdefs.IsNotFound(err):
+	case api.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("look for the image %s: %w", name, err)
@@ -186,7 +186,7 @@ func (d *Daemon) inspect(ctx context.Context, name string) (*client.ImageInspect
 	return &found, nil
 }
 
-func (p *plan) matches(found *client.ImageInspectResult) bool {
+func (p *plan) matches(found *image.InspectResponse) bool {
 	c, want := found.Config, p.image.Config
 	if c == nil || found.Os != "linux" || found.Architecture != p.image.Arch {
 		return false

@@ -2,19 +2,10 @@ package docker
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
 )
-
-// maxReply bounds what the daemon may say about an image that it loads.
-const maxReply = 1 << 20
 
 // load sends the image to the daemon while it is being written: the program is never in
 // memory, however large it is.
@@ -25,34 +16,11 @@ func (d *Daemon) load(ctx context.Context, p *plan, report func(event.Body)) err
 		defer close(sent)
 		w.CloseWithError(p.image.Write(meter(w, sendingImage, p.layer.Size, report), p.tag(), p.layer.Layer))
 	}()
-	reply, err := d.api.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
+	err := d.api.Load(ctx, r)
 	// The writer reads the program and reports: neither after this.
 	r.Close()
 	<-sent
-	if err != nil {
-		return err
-	}
-	defer reply.Close()
-	return readReply(reply)
-}
-
-// readReply finds the error in what the daemon says line by line, after it said OK.
-func readReply(reply io.Reader) error {
-	d := jsontext.NewDecoder(io.LimitReader(reply, maxReply))
-	for {
-		var line struct {
-			Error string `json:"error"`
-		}
-		err := json.UnmarshalDecode(d, &line)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("the daemon answered something else than JSON: %w", err)
-		case line.Error != "":
-			return errors.New(line.Error)
-		}
-	}
+	return err
 }
 
 // sendingImage is what is done with our own layer, for people.

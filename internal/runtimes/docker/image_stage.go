@@ -10,9 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/containerd/errdefs"
-	"github.com/moby/moby/client"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
@@ -117,7 +114,7 @@ func (s PackageSet) plan(arch string, on *base) *plan {
 func (d *Daemon) fill(ctx context.Context, containerID string, set PackageSet, on *base, report func(event.Body)) error {
 	var parents []string
 	for _, dir := range []string{skillsDir, path.Dir(set.path())} {
-		there, err := d.has(ctx, containerID, dir)
+		there, err := d.api.Has(ctx, containerID, dir)
 		switch {
 		case err != nil:
 			return err
@@ -160,7 +157,7 @@ func (d *Daemon) needProgram(ctx context.Context, containerID, program string, o
 		if !path.IsAbs(dir) {
 			continue
 		}
-		if there, err := d.has(ctx, containerID, path.Join(dir, program)); there || err != nil {
+		if there, err := d.api.Has(ctx, containerID, path.Join(dir, program)); there || err != nil {
 			return err
 		}
 	}
@@ -169,7 +166,7 @@ func (d *Daemon) needProgram(ctx context.Context, containerID, program string, o
 
 // platform is what packages in the container have to be made for.
 func (d *Daemon) platform(ctx context.Context, containerID string, on *base, report func(event.Body)) (packages.Platform, error) {
-	libc, err := packages.FindLibc(func(file string) (bool, error) { return d.has(ctx, containerID, file) })
+	libc, err := packages.FindLibc(func(file string) (bool, error) { return d.api.Has(ctx, containerID, file) })
 	if err != nil {
 		return packages.Platform{}, err
 	}
@@ -180,18 +177,6 @@ func (d *Daemon) platform(ctx context.Context, containerID string, on *base, rep
 	p := packages.PlatformOf("linux", d.Arch, libc)
 	p.Python = on.python
 	return p, nil
-}
-
-// has reports whether there is anything at a path of a container.
-func (d *Daemon) has(ctx context.Context, containerID, at string) (bool, error) {
-	_, err := d.api.ContainerStatPath(ctx, containerID, client.ContainerStatPathOptions{Path: at})
-	if errdefs.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for %s in the image: %w", at, err)
-	}
-	return true, nil
 }
 
 // pythonOf is the version of Python that an image says it has, like 3.13.

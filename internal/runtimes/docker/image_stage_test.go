@@ -89,7 +89,7 @@ func (i *imagist) tags(t *testing.T, spec ImageSpec) (tags []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := i.api.ImageInspect(t.Context(), under.id)
+		found, err := i.moby.ImageInspect(t.Context(), under.id)
 		if err != nil || len(found.RepoTags) != 1 {
 			t.Fatalf("%v, %v", found.RepoTags, err)
 		}
@@ -103,14 +103,14 @@ func (i *imagist) removeStages(t *testing.T, spec ImageSpec) {
 	t.Helper()
 	base, ctx := i.id(t, spec.Base), context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		list, err := i.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", labelPackages)})
+		list, err := i.moby.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", labelPackages)})
 		if err != nil {
 			t.Error(err)
 		}
 		for _, found := range topDown(list.Items) {
 			for at := found; ; {
 				if at.Labels[labelBase] == base {
-					_, err := i.api.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+					_, err := i.moby.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 					if err != nil && !errdefs.IsNotFound(err) {
 						t.Error(err)
 					}
@@ -129,12 +129,12 @@ func (i *imagist) removeStages(t *testing.T, spec ImageSpec) {
 // contents lists what is below a directory of an image.
 func (i *imagist) contents(t *testing.T, image, dir string) map[string]string {
 	t.Helper()
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: image}})
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: image}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveContainer(t, i.api, created.ID)
-	copied, err := i.api.CopyFromContainer(t.Context(), created.ID, client.CopyFromContainerOptions{SourcePath: dir})
+	daemon.RemoveContainer(t, i.moby, created.ID)
+	copied, err := i.moby.CopyFromContainer(t.Context(), created.ID, client.CopyFromContainerOptions{SourcePath: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +178,11 @@ func TestStagesAreShared(t *testing.T) {
 	if want := packages.PlatformOf("linux", i.Arch, "glibc"); s.on != want {
 		t.Errorf("for %+v", s.on)
 	}
-	found, err := i.api.ImageInspect(t.Context(), first)
+	found, err := i.moby.ImageInspect(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	under, err := i.api.ImageInspect(t.Context(), spec.Base)
+	under, err := i.moby.ImageInspect(t.Context(), spec.Base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestStagesAreShared(t *testing.T) {
 		t.Errorf("b is %q", got)
 	}
 	// No stage is started by accident, nor with the environment of the base.
-	stage, err := i.api.ImageInspect(t.Context(), tags[0])
+	stage, err := i.moby.ImageInspect(t.Context(), tags[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestStageOfAnotherIsNotUsed(t *testing.T) {
 	}
 	plan := spec.Sets[0].plan(i.Arch, under)
 	fake := daemon.Load(t, plan.image.Config, []archive.File{{Path: "/skills", Mode: 0o755}, {Path: "/skills/evil", Mode: 0o555, Body: archive.Text("evil")}})
-	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: plan.tag()}); err != nil {
+	if _, err := i.moby.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: plan.tag()}); err != nil {
 		t.Fatal(err)
 	}
 	id, _ := i.image(t, spec)
@@ -312,20 +312,20 @@ func TestStageOfAnotherIsNotUsed(t *testing.T) {
 	}
 	// One of ours, with a layer more than we made.
 	tag := plan.tag()
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: tag}})
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: tag}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.moby, created.ID)
 	more := &openLayer{Layer: &archive.Layer{Size: 1, Files: []archive.File{{Path: "/skills/evil", Mode: 0o555, Body: archive.Text("evil")}}}}
 	if err := i.copyFiles(t.Context(), created.ID, more, i.report); err != nil {
 		t.Fatal(err)
 	}
-	built, err := i.api.ContainerCommit(t.Context(), created.ID, client.ContainerCommitOptions{Reference: tag})
+	built, err := i.moby.ContainerCommit(t.Context(), created.ID, client.ContainerCommitOptions{Reference: tag})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveImage(t, i.api, built.ID)
+	daemon.RemoveImage(t, i.moby, built.ID)
 	if id, _ = i.image(t, spec); len(s.taken) != 2 {
 		t.Error("a stage with more on top is used")
 	}
@@ -378,7 +378,7 @@ func TestStagesThatCannotBeMade(t *testing.T) {
 	if _, err := i.Image(t.Context(), many, i.report); err == nil || !strings.Contains(err.Error(), "would have 127 layers") {
 		t.Errorf("too many layers: %v", err)
 	}
-	list, err := i.api.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("ancestor", i.id(t, good))})
+	list, err := i.moby.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("ancestor", i.id(t, good))})
 	if err != nil || len(list.Items) > 0 {
 		t.Errorf("containers are left: %+v, %v", list.Items, err)
 	}
@@ -453,7 +453,7 @@ func TestPruneStages(t *testing.T) {
 	i.expect(t, map[string]bool{kept: true, gone: false, tags[0]: true, tags[1]: false, current.Base: true})
 
 	// Of an image in use nothing goes.
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: kept}})
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: kept}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,7 +461,7 @@ func TestPruneStages(t *testing.T) {
 		t.Errorf("in use: %+v, %v", got, err)
 	}
 	i.expect(t, map[string]bool{kept: true, tags[0]: true})
-	if _, err := i.api.ContainerRemove(t.Context(), created.ID, client.ContainerRemoveOptions{}); err != nil {
+	if _, err := i.moby.ContainerRemove(t.Context(), created.ID, client.ContainerRemoveOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = i.pruneImages(t.Context(), nil, mine); err != nil || got.Images != 2 {

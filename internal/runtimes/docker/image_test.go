@@ -26,12 +26,13 @@ import (
 // An imagist makes images that no other test has, and removes them.
 type imagist struct {
 	*Daemon
+	moby   *client.Client // for looking at images without our own client
 	events []event.DockerBuildProgress
 }
 
 func newImagist(t *testing.T) *imagist {
 	t.Helper()
-	return &imagist{Daemon: &Daemon{api: daemon.Need(t), Arch: runtime.GOARCH}}
+	return &imagist{Daemon: realDaemon(t), moby: daemon.Need(t)}
 }
 
 // spec has authorities that no other test has, hence an image of its own.
@@ -52,7 +53,7 @@ func (i *imagist) image(t *testing.T, spec ImageSpec) (id, tag string) {
 		t.Fatal(err)
 	}
 	p.layer.Close()
-	daemon.RemoveImage(t, i.api, p.tag())
+	daemon.RemoveImage(t, i.moby, p.tag())
 	i.events = nil
 	id, err = i.Image(t.Context(), spec, i.report)
 	if err != nil {
@@ -64,7 +65,7 @@ func (i *imagist) image(t *testing.T, spec ImageSpec) (id, tag string) {
 // run returns what a container of the image writes.
 func (i *imagist) run(t *testing.T, config container.Config) string {
 	t.Helper()
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name:       daemon.Name(t),
 		Config:     &config,
 		HostConfig: &container.HostConfig{NetworkMode: "none", ReadonlyRootfs: true, CapDrop: []string{"ALL"}},
@@ -72,9 +73,9 @@ func (i *imagist) run(t *testing.T, config container.Config) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveContainer(t, i.api, created.ID)
-	wait := i.api.ContainerWait(t.Context(), created.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
-	if _, err := i.api.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
+	daemon.RemoveContainer(t, i.moby, created.ID)
+	wait := i.moby.ContainerWait(t.Context(), created.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	if _, err := i.moby.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var code int64
@@ -84,7 +85,7 @@ func (i *imagist) run(t *testing.T, config container.Config) string {
 	case err := <-wait.Error:
 		t.Fatal(err)
 	}
-	logs, err := i.api.ContainerLogs(t.Context(), created.ID, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
+	logs, err := i.moby.ContainerLogs(t.Context(), created.ID, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestImageRunsPerstack(t *testing.T) {
 	if strings.TrimSpace(out) == "" || strings.Contains(out, "unknown") {
 		t.Errorf("perstack --version says %q", out)
 	}
-	found, err := i.api.ImageInspect(t.Context(), tag)
+	found, err := i.moby.ImageInspect(t.Context(), tag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestImageIsMadeByTwoAtOnce(t *testing.T) {
 		}
 		wait.Wait()
 		for _, id := range ids {
-			daemon.RemoveImage(t, i.api, id)
+			daemon.RemoveImage(t, i.moby, id)
 		}
 		if _, tag := i.image(t, spec); !slices.Contains(ids, i.id(t, tag)) {
 			t.Errorf("%s is none of %v", tag, ids)
@@ -197,7 +198,7 @@ func TestImageOfAnotherIsNotUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := daemon.Load(t, config, []archive.File{{Path: "/perstack", Mode: 0o555, Body: archive.Text("hostile")}})
-			if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: p.tag()}); err != nil {
+			if _, err := i.moby.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: p.tag()}); err != nil {
 				t.Fatal(err)
 			}
 			fakeID := i.id(t, fake)
@@ -215,7 +216,7 @@ func TestImageOfAnotherIsNotUsed(t *testing.T) {
 
 func (i *imagist) id(t *testing.T, name string) string {
 	t.Helper()
-	found, err := i.api.ImageInspect(t.Context(), name)
+	found, err := i.moby.ImageInspect(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestImageHasNothingOfTheHost(t *testing.T) {
 
 	check := func(t *testing.T, spec ImageSpec) {
 		id, _ := i.image(t, spec)
-		saved, err := i.api.ImageSave(t.Context(), []string{id})
+		saved, err := i.moby.ImageSave(t.Context(), []string{id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func TestImageHasNothingOfTheHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		var inspect bytes.Buffer
-		if _, err := i.api.ImageInspect(t.Context(), id, client.ImageInspectWithRawResponse(&inspect)); err != nil {
+		if _, err := i.moby.ImageInspect(t.Context(), id, client.ImageInspectWithRawResponse(&inspect)); err != nil {
 			t.Fatal(err)
 		}
 		if len(data) < 1<<20 || inspect.Len() == 0 {
@@ -300,20 +301,5 @@ func TestImageThatCannotBeMade(t *testing.T) {
 	spec.Binary += ".missing"
 	if _, err := i.Image(t.Context(), spec, i.report); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error = %v", err)
-	}
-}
-
-func TestReplyOfTheEngine(t *testing.T) {
-	for _, test := range []struct{ reply, err string }{
-		{`{"stream":"Loaded image: a:1\n"}` + "\n", ""},
-		{"", ""},
-		{`{"stream":"x"}{"errorDetail":{"message":"no space left"},"error":"no space left"}`, "no space left"},
-		{`<html>`, "something else than JSON"},
-		{`{"stream":"` + strings.Repeat("x", maxReply) + `"}`, "something else than JSON"},
-	} {
-		err := readReply(strings.NewReader(test.reply))
-		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
-			t.Errorf("%.40q: error = %v, want %q", test.reply, err, test.err)
-		}
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/moby/moby/client"
-
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -262,7 +261,7 @@ func (d *Daemon) refuseSocket(dir string) error {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	g := ground{top: top}
-	for _, host := range []string{d.Host, client.DefaultDockerHost} {
+	for _, host := range []string{d.Host, api.DefaultHost} {
 		socket, ok := strings.CutPrefix(host, "unix://")
 		if !ok {
 			continue

@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 )
 
 // A link is a network of a run.
@@ -21,27 +21,27 @@ type link struct {
 // innerOptions are those of the network that the Expert's container is on. An internal
 // bridge still has an address of the host, and whatever the host serves would answer
 // there. Without that address nothing does: neither the host nor anything behind it.
-func innerOptions(version string, labels map[string]string) client.NetworkCreateOptions {
+func innerOptions(version string, labels map[string]string) network.CreateRequest {
 	options := map[string]string{"com.docker.network.bridge.inhibit_ipv4": "true"}
 	// Daemons before 28 do not know this mode; some refuse it, some take it and do nothing.
 	// Whether the address is dead is what the self-test looks at, not what was asked for.
-	if !older(version, "28.0.0") {
+	if !api.Older(version, "28.0.0") {
 		options["com.docker.network.bridge.gateway_mode_ipv4"] = "isolated"
 	}
-	return client.NetworkCreateOptions{
+	return network.CreateRequest{
 		Driver: "bridge", Internal: true, EnableIPv6: new(bool), Options: options, Labels: labels,
 	}
 }
 
 // outerOptions are those of the network by which the proxy goes out.
-func outerOptions(labels map[string]string) client.NetworkCreateOptions {
-	return client.NetworkCreateOptions{Driver: "bridge", EnableIPv6: new(bool), Labels: labels}
+func outerOptions(labels map[string]string) network.CreateRequest {
+	return network.CreateRequest{Driver: "bridge", EnableIPv6: new(bool), Labels: labels}
 }
 
-func (s *Site) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (made link, err error) {
-	err = s.make(ctx, func(ctx context.Context) error {
-		created, err := s.daemon.api.NetworkCreate(ctx, s.name(name), options)
-		made.id = created.ID
+func (s *Site) makeNetwork(ctx context.Context, name string, options network.CreateRequest) (made link, err error) {
+	options.Name = s.name(name)
+	err = s.make(ctx, func(ctx context.Context) (err error) {
+		made.id, err = s.daemon.api.CreateNetwork(ctx, options)
 		return err
 	})
 	if err != nil && isExhausted(err) {
@@ -50,11 +50,11 @@ func (s *Site) makeNetwork(ctx context.Context, name string, options client.Netw
 	if err != nil {
 		return link{}, fmt.Errorf("make a network: %w", err)
 	}
-	found, err := s.daemon.api.NetworkInspect(ctx, made.id, client.NetworkInspectOptions{})
+	found, err := s.daemon.api.Network(ctx, made.id)
 	if err != nil {
 		return link{}, fmt.Errorf("look at network %s: %w", s.name(name), err)
 	}
-	made.gateway, err = gatewayOf(found.Network)
+	made.gateway, err = gatewayOf(found)
 	return made, err
 }
 
@@ -85,18 +85,18 @@ func (d *Daemon) outerNetwork(ctx context.Context, name string) (link, error) {
 	if strings.ContainsRune(name, ':') { // container:NAME is the network of another container
 		return link{}, fmt.Errorf("network %q: %w", name, errNotUserDefined)
 	}
-	found, err := d.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
-	if errdefs.IsNotFound(err) {
+	found, err := d.api.Network(ctx, name)
+	if api.IsNotFound(err) {
 		return link{}, fmt.Errorf("network %q does not exist; create it with: docker network create %s", name, name)
 	}
 	if err != nil {
 		return link{}, fmt.Errorf("network %q: %w", name, err)
 	}
-	if err := mayGoOut(found.Network); err != nil {
+	if err := mayGoOut(found); err != nil {
 		return link{}, fmt.Errorf("network %q: %w", name, err)
 	}
-	gateway, err := gatewayOf(found.Network)
-	return link{id: found.Network.ID, gateway: gateway}, err
+	gateway, err := gatewayOf(found)
+	return link{id: found.ID, gateway: gateway}, err
 }
 
 var errNotUserDefined = errors.New("the proxy connects through a bridge network that you created, not through a network of the daemon, the host or a container; create one with: docker network create NAME")

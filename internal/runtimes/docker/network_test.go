@@ -109,7 +109,7 @@ func TestNetworksAreAsTold(t *testing.T) {
 	d := realDaemon(t)
 	s, _ := buildSite(t, d, testPlan(t))
 	for id, internal := range map[string]bool{s.inner.id: true, s.outer.id: false} {
-		found, err := d.api.NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
+		found, err := moby(t, d).NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,10 +128,10 @@ func TestNetworkOfTheUser(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
 	name := testdaemon.Name(t)
-	if _, err := d.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
+	if _, err := moby(t, d).NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
 		t.Fatal(err)
 	}
-	testdaemon.RemoveNetwork(t, d.api, name)
+	testdaemon.RemoveNetwork(t, moby(t, d), name)
 	plan := testPlan(t)
 	plan.container().Network = name
 	s, _ := buildSite(t, d, plan)
@@ -144,7 +144,7 @@ func TestNetworkOfTheUser(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.api.NetworkInspect(t.Context(), name, client.NetworkInspectOptions{}); err != nil {
+	if _, err := moby(t, d).NetworkInspect(t.Context(), name, client.NetworkInspectOptions{}); err != nil {
 		t.Errorf("the user's network: %v", err)
 	}
 }
@@ -153,10 +153,10 @@ func TestNetworksThatAreRefused(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
 	internal := testdaemon.Name(t)
-	if _, err := d.api.NetworkCreate(t.Context(), internal, client.NetworkCreateOptions{Driver: "bridge", Internal: true}); err != nil {
+	if _, err := moby(t, d).NetworkCreate(t.Context(), internal, client.NetworkCreateOptions{Driver: "bridge", Internal: true}); err != nil {
 		t.Fatal(err)
 	}
-	testdaemon.RemoveNetwork(t, d.api, internal)
+	testdaemon.RemoveNetwork(t, moby(t, d), internal)
 	for name, want := range map[string]string{
 		"host": "a bridge network that you created", "none": "a bridge network that you created", "bridge": "a bridge network that you created",
 		"container:x": "a bridge network that you created", "no-such-" + internal: "does not exist", internal: "leads nowhere",
@@ -238,7 +238,7 @@ type addresses struct{ inner, outer netip.Addr }
 
 func lookUp(t *testing.T, d *Daemon, s *Site) (at addresses) {
 	t.Helper()
-	found, err := d.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
+	found, err := moby(t, d).ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

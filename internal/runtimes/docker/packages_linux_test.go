@@ -67,7 +67,7 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testdaemon.RemoveImage(t, i.api, id)
+	testdaemon.RemoveImage(t, i.moby, id)
 	if !slices.ContainsFunc(i.events, func(e event.DockerBuildProgress) bool {
 		return strings.HasPrefix(e.Message, "adding "+name+"@1.0.0 (1 package, 0.0 MB)")
 	}) {

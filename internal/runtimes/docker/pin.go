@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moby/moby/client"
-
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -150,7 +148,7 @@ func (d *Daemon) Pin(ctx context.Context, name string, from Sources) (string, er
 	var failed error
 	if !from.Offline {
 		for _, place := range places {
-			found, err := d.api.DistributionInspect(ctx, place.called(), client.DistributionInspectOptions{})
+			found, err := d.api.InRegistry(ctx, place.called())
 			if err == nil {
 				return r.with(string(found.Descriptor.Digest))
 			}

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
@@ -91,12 +90,12 @@ func (s *Site) openListeners(ctx context.Context, c *Container, lines *bufio.Rea
 // innerAddress returns the address of a container on the inner network. It has one only
 // since it runs.
 func (s *Site) innerAddress(ctx context.Context, id string) (netip.Addr, error) {
-	found, err := s.daemon.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	found, err := s.daemon.api.Inspect(ctx, id)
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	if found.Container.NetworkSettings != nil {
-		for _, on := range found.Container.NetworkSettings.Networks {
+	if found.NetworkSettings != nil {
+		for _, on := range found.NetworkSettings.Networks {
 			if on != nil && on.NetworkID == s.inner.id && on.IPAddress.Is4() {
 				return on.IPAddress, nil
 			}

@@ -128,7 +128,7 @@ func TestSquidIsolation(t *testing.T) {
 	d := realDaemon(t)
 	plan, _ := squidPlan(t, d)
 	s, notes := buildSite(t, d, plan)
-	found, err := d.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
+	found, err := moby(t, d).ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSquidIsolation(t *testing.T) {
 			t.Errorf("%s: %+v %+v", what, config, host)
 		}
 	}
-	if _, err := d.api.ContainerKill(t.Context(), found.Container.ID, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+	if _, err := moby(t, d).ContainerKill(t.Context(), found.Container.ID, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-s.Failed; !strings.Contains(err.Error(), "the proxy ended with exit code 137") {

@@ -121,7 +121,7 @@ func TestProxyDoesNotStart(t *testing.T) {
 // ofJob lists what a job has on the daemon.
 func ofJob(t *testing.T, d *Daemon, job string) (list []string) {
 	t.Helper()
-	containers, networks, err := listed(context.WithoutCancel(t.Context()), d, ofRuns().Add("label", labelJob+"="+job))
+	containers, networks, err := listed(context.WithoutCancel(t.Context()), d, ofRuns, labelJob+"="+job)
 	if err != nil {
 		t.Fatal(err)
 	}

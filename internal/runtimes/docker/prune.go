@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/image"
-	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 )
 
 // Pruned is what [Daemon.Prune] removed.
@@ -47,18 +47,18 @@ func (d *Daemon) Prune(ctx context.Context, all bool, keep ImageSpec) (Pruned, e
 // pruneImages removes the images that have a name of ours, but for those whose files are
 // current.
 func (d *Daemon) pruneImages(ctx context.Context, current map[string]bool, ours func(image.Summary) string) (Pruned, error) {
-	list, err := d.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", labelImage)})
+	list, err := d.api.Images(ctx, labelImage)
 	if err != nil {
 		return Pruned{}, fmt.Errorf("list the images: %w", err)
 	}
-	below := make(map[string]image.Summary, len(list.Items)) // by id
-	for _, found := range list.Items {
+	below := make(map[string]image.Summary, len(list)) // by id
+	for _, found := range list {
 		below[found.ID] = found
 	}
 	var p Pruned
 	var failed error
 	// What stands on something goes before it, and if it stays, so does that.
-	for _, found := range topDown(list.Items) {
+	for _, found := range topDown(list) {
 		name := ours(found)
 		if name == "" || below[found.ID].ID == "" {
 			continue
@@ -71,7 +71,7 @@ func (d *Daemon) pruneImages(ctx context.Context, current map[string]bool, ours 
 		var err error
 		if !stays {
 			// Without force the daemon refuses if there is a container, also a stopped one.
-			_, err = d.api.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
+			err = d.api.RemoveImage(ctx, name)
 		}
 		switch {
 		case stays:
@@ -79,10 +79,10 @@ func (d *Daemon) pruneImages(ctx context.Context, current map[string]bool, ours 
 		case err == nil:
 			p.Images++
 			p.Bytes += max(found.Size-under.size, 0)
-		case errdefs.IsConflict(err):
+		case api.IsConflict(err):
 			p.InUse++
 			keepBelow(below, found)
-		case !errdefs.IsNotFound(err): // another prune was faster
+		case !api.IsNotFound(err): // another prune was faster
 			failed = errors.Join(failed, fmt.Errorf("remove the image %s: %w", name, err))
 			keepBelow(below, found)
 		}
@@ -152,7 +152,7 @@ func (d *Daemon) under(ctx context.Context, found image.Summary) foundation {
 	if id == "" {
 		return foundation{named: true}
 	}
-	base, err := d.api.ImageInspect(ctx, id)
+	base, err := d.api.Image(ctx, id)
 	if err != nil {
 		return foundation{}
 	}
@@ -163,7 +163,7 @@ func (d *Daemon) under(ctx context.Context, found image.Summary) foundation {
 			f.named = len(base.RepoTags) > 0 || len(base.RepoDigests) > 0
 			break
 		}
-		if base, err = d.api.ImageInspect(ctx, base.Config.Labels[labelBase]); err != nil {
+		if base, err = d.api.Image(ctx, base.Config.Labels[labelBase]); err != nil {
 			break
 		}
 	}
@@ -173,7 +173,7 @@ func (d *Daemon) under(ctx context.Context, found image.Summary) foundation {
 // standsOn reports whether an image is ours as we made it: with one layer more than its
 // base, and with our comment. An image that a user built on it has another one.
 func (d *Daemon) standsOn(ctx context.Context, found image.Summary, base foundation) bool {
-	whole, err := d.api.ImageInspect(ctx, found.ID)
+	whole, err := d.api.Image(ctx, found.ID)
 	return err == nil && strings.HasPrefix(whole.Comment, comment) && len(base.layers) > 0 && len(whole.RootFS.Layers) == len(base.layers)+1
 }
 

@@ -28,13 +28,13 @@ func TestPruneImages(t *testing.T) {
 	_, kept := i.image(t, current)
 	_, old := i.image(t, i.spec(t))
 	_, used := i.image(t, i.spec(t))
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: daemon.Name(t), Config: &container.Config{Image: used, Cmd: []string{"--version"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.moby, created.ID)
 
 	based := current
 	based.Base = loadBase(t, nil)
@@ -44,10 +44,10 @@ func TestPruneImages(t *testing.T) {
 	stale.Base = loadBase(t, nil)
 	staleBase := i.id(t, stale.Base)
 	_, staleBased := i.image(t, stale)
-	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: based.Base, Target: stale.Base}); err != nil {
+	if _, err := i.moby.ImageTag(t.Context(), client.ImageTagOptions{Source: based.Base, Target: stale.Base}); err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveImage(t, i.api, staleBase)
+	daemon.RemoveImage(t, i.moby, staleBase)
 
 	// Somebody built an image on ours. It inherits our labels.
 	foreign := daemon.Load(t, archive.Config{Labels: map[string]string{labelImage: i.label(t, old)}}, nil)
@@ -82,7 +82,7 @@ func TestPruneImagesWithoutAName(t *testing.T) {
 	spec := i.spec(t)
 	spec.Base = loadBase(t, nil)
 	lost, tag := i.image(t, spec)
-	daemon.RemoveImage(t, i.api, lost)
+	daemon.RemoveImage(t, i.moby, lost)
 	p, err := i.plan(t.Context(), spec, i.report)
 	if err != nil {
 		t.Fatal(err)
@@ -96,16 +96,16 @@ func TestPruneImagesWithoutAName(t *testing.T) {
 	}
 
 	// Somebody builds on ours, and gives it no name.
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: tag}})
+	created, err := i.moby.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: tag}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveContainer(t, i.api, created.ID)
-	built, err := i.api.ContainerCommit(t.Context(), created.ID, client.ContainerCommitOptions{})
+	daemon.RemoveContainer(t, i.moby, created.ID)
+	built, err := i.moby.ContainerCommit(t.Context(), created.ID, client.ContainerCommitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveImage(t, i.api, built.ID)
+	daemon.RemoveImage(t, i.moby, built.ID)
 
 	digests, err := spec.digests(i.Arch)
 	if err != nil {
@@ -120,7 +120,7 @@ func TestPruneImagesWithoutAName(t *testing.T) {
 
 func (i *imagist) label(t *testing.T, name string) string {
 	t.Helper()
-	found, err := i.api.ImageInspect(t.Context(), name)
+	found, err := i.moby.ImageInspect(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func (i *imagist) label(t *testing.T, name string) string {
 
 func (i *imagist) size(t *testing.T, name string) int64 {
 	t.Helper()
-	found, err := i.api.ImageInspect(t.Context(), name)
+	found, err := i.moby.ImageInspect(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (i *imagist) size(t *testing.T, name string) int64 {
 func (i *imagist) expect(t *testing.T, there map[string]bool) {
 	t.Helper()
 	for name, want := range there {
-		if _, err := i.api.ImageInspect(t.Context(), name); (err == nil) != want {
+		if _, err := i.moby.ImageInspect(t.Context(), name); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}
 	}

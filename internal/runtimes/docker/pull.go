@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moby/moby/client"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -83,21 +82,14 @@ func (d *Daemon) holds(ctx context.Context, r reference) (id string, err error) 
 
 func (d *Daemon) pull(ctx context.Context, r reference, report func(event.Body)) error {
 	report(progress("pulling", "pulling "+r.called()))
-	reply, err := d.api.ImagePull(ctx, r.content(), client.ImagePullOptions{})
+	layers := &pulled{name: r.called(), report: report, parts: make(map[string]part)}
+	err := d.api.Pull(ctx, r.name, r.digest, func(p api.Progress) {
+		if p.Status == "Downloading" {
+			layers.tell(p.Layer, p.Current, p.Total)
+		}
+	})
 	if err != nil {
 		return clean(err)
-	}
-	defer reply.Close()
-	layers := &pulled{name: r.called(), report: report, parts: make(map[string]part)}
-	for line, err := range reply.JSONMessages(ctx) {
-		switch {
-		case err != nil:
-			return clean(err)
-		case line.Error != nil:
-			return clean(line.Error)
-		case line.Progress != nil && line.Status == "Downloading":
-			layers.tell(line.ID, line.Progress.Current, line.Progress.Total)
-		}
 	}
 	return nil
 }

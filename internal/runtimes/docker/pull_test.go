@@ -140,7 +140,7 @@ func (d *depot) push(t *testing.T, api *client.Client, path string) (digest stri
 
 func TestPinAndPullByDigest(t *testing.T) {
 	i, d := newImagist(t), startDepot(t)
-	digest := d.push(t, i.api, "team/base:1")
+	digest := d.push(t, i.moby, "team/base:1")
 	name := d.host + "/team/base:1"
 	pinned, err := i.Pin(t.Context(), name, Sources{})
 	if err != nil || pinned != name+"@"+digest {
@@ -162,7 +162,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveImage(t, i.api, id)
+	daemon.RemoveImage(t, i.moby, id)
 	sizes := regexp.MustCompile(`^pulling ` + regexp.QuoteMeta(name) + `: \d\.\d of 3\.1 MB$`)
 	seen := 0
 	for _, e := range i.events {
@@ -182,10 +182,10 @@ func TestPinAndPullByDigest(t *testing.T) {
 	if again, err := i.obtain(t.Context(), pinned, offline, i.report); err != nil || again != id {
 		t.Errorf("again: %s, %v", again, err)
 	}
-	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: id, Target: name}); err != nil {
+	if _, err := i.moby.ImageTag(t.Context(), client.ImageTagOptions{Source: id, Target: name}); err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveImage(t, i.api, name)
+	daemon.RemoveImage(t, i.moby, name)
 	if again, err := i.Pin(t.Context(), name, Sources{}); err != nil || again != pinned {
 		t.Errorf("of what is there: %s, %v", again, err)
 	}
@@ -205,7 +205,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 func TestPullFromMirrors(t *testing.T) {
 	i, d := newImagist(t), startDepot(t)
 	repository := daemon.Name(t) + "/base"
-	digest := d.push(t, i.api, repository+":1")
+	digest := d.push(t, i.moby, repository+":1")
 	from := Sources{Mirrors: []string{"127.0.0.1:1", d.host}}
 	pinned, err := i.Pin(t.Context(), repository+":1", from)
 	if err != nil || pinned != repository+":1@"+digest {
@@ -215,7 +215,7 @@ func TestPullFromMirrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon.RemoveImage(t, i.api, id)
+	daemon.RemoveImage(t, i.moby, id)
 	if again, err := i.obtain(t.Context(), pinned, Sources{Mirrors: from.Mirrors, Offline: true}, i.report); err != nil || again != id {
 		t.Errorf("again: %s, %v", again, err)
 	}
@@ -224,7 +224,7 @@ func TestPullFromMirrors(t *testing.T) {
 // A registry that serves something else than what was pinned is found out.
 func TestWrongDigestIsRefused(t *testing.T) {
 	i, d := newImagist(t), startDepot(t)
-	good, evil := d.push(t, i.api, "team/good:1"), d.push(t, i.api, "team/good:2")
+	good, evil := d.push(t, i.moby, "team/good:1"), d.push(t, i.moby, "team/good:2")
 	if good == evil {
 		t.Fatal("both are the same")
 	}
@@ -265,7 +265,7 @@ func TestWrongDigestIsRefused(t *testing.T) {
 	if id, err := i.obtain(t.Context(), name+"@"+good, Sources{}, i.report); err != nil {
 		t.Error(err)
 	} else {
-		daemon.RemoveImage(t, i.api, id)
+		daemon.RemoveImage(t, i.moby, id)
 	}
 }
 

@@ -35,6 +35,18 @@ func realDaemon(t *testing.T) *Daemon {
 	return d
 }
 
+// moby returns Docker's own client for a daemon: tests look at what our client did with
+// another one.
+func moby(t *testing.T, d *Daemon) *client.Client {
+	t.Helper()
+	c, err := client.New(client.WithHost(d.Host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
 // jailImage is an image whose program tries the isolation, and plays the proxy.
 func jailImage(t *testing.T) string {
 	t.Helper()
@@ -217,7 +229,7 @@ func enter(t *testing.T, s *Site, task jail.Task) (jail.Report, *Container) {
 // left lists what a start has on the daemon.
 func left(t *testing.T, d *Daemon, start string) (list []string) {
 	t.Helper()
-	containers, networks, err := listed(context.WithoutCancel(t.Context()), d, ofRuns().Add("label", labelRun+"="+start))
+	containers, networks, err := listed(context.WithoutCancel(t.Context()), d, ofRuns, labelRun+"="+start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,12 +244,12 @@ func left(t *testing.T, d *Daemon, start string) (list []string) {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// listed returns the containers and networks that the filters find.
-func listed(ctx context.Context, d *Daemon, filters client.Filters) ([]container.Summary, []network.Summary, error) {
-	containers, err := d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+// listed returns the containers and networks that have the labels.
+func listed(ctx context.Context, d *Daemon, labels ...string) ([]container.Summary, []network.Summary, error) {
+	containers, err := d.api.Containers(ctx, labels...)
 	if err != nil {
 		return nil, nil, err
 	}
-	networks, err := d.api.NetworkList(ctx, client.NetworkListOptions{Filters: filters})
-	return containers.Items, networks.Items, err
+	networks, err := d.api.Networks(ctx, labels...)
+	return containers, networks, err
 }

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
-	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 )
 
 // Start returns the container when it is started and attached to.
@@ -46,8 +45,8 @@ func (s *Site) Start(ctx context.Context) (*Container, error) {
 
 // Stop ends the container at once.
 func (s *Site) Stop(ctx context.Context) error {
-	_, err := s.daemon.api.ContainerKill(ctx, s.name(string(roleRuntime)), client.ContainerKillOptions{Signal: "SIGKILL"})
-	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // not there, or not running
+	err := s.daemon.api.Kill(ctx, s.name(string(roleRuntime)))
+	if api.IsNotFound(err) || api.IsConflict(err) { // not there, or not running
 		return nil
 	}
 	if err != nil {
@@ -60,11 +59,10 @@ func (s *Site) Stop(ctx context.Context) error {
 // runs, so that nothing of what it says is lost: the daemon keeps no log.
 func (s *Site) launch(ctx context.Context, r role) (*Container, error) {
 	s.status(r, "starting", "")
-	api := s.daemon.api
+	daemon := s.daemon.api
 	var id string
-	err := s.make(ctx, func(ctx context.Context) error {
-		made, err := api.ContainerCreate(ctx, s.containerOptions(r))
-		id = made.ID
+	err := s.make(ctx, func(ctx context.Context) (err error) {
+		id, err = daemon.Create(ctx, s.name(string(r)), s.containerOptions(r))
 		return err
 	})
 	if err != nil {
@@ -72,28 +70,26 @@ func (s *Site) launch(ctx context.Context, r role) (*Container, error) {
 	}
 	if r == roleProxy { // older daemons take one network at creation
 		err := s.make(ctx, func(ctx context.Context) error {
-			_, err := api.NetworkConnect(ctx, s.outer.id, client.NetworkConnectOptions{
+			return daemon.ConnectNetwork(ctx, s.outer.id, network.ConnectRequest{
 				Container:      id,
 				EndpointConfig: &network.EndpointSettings{GwPriority: 1}, // the way out, where the daemon asks
 			})
-			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	// The connection outlives ctx, and ends with the site.
-	attached, err := api.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	attached, err := daemon.Attach(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(s.ctx, attached.Close)
-	wait := s.wait(ctx, id)
-	err = s.make(ctx, func(ctx context.Context) error {
-		_, err := api.ContainerStart(ctx, id, client.ContainerStartOptions{})
-		return err
-	})
+	context.AfterFunc(s.ctx, func() { attached.Close() })
+	ended, err := s.wait(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.make(ctx, func(ctx context.Context) error { return daemon.Start(ctx, id) }); err != nil {
 		return nil, err
 	}
 	s.status(r, "running", "")
@@ -101,7 +97,7 @@ func (s *Site) launch(ctx context.Context, r role) (*Container, error) {
 	stdout, toStdout := io.Pipe()
 	stderr, toStderr := io.Pipe()
 	s.working.Go(func() {
-		_, err := stdcopy.StdCopy(toStdout, toStderr, attached.Reader)
+		_, err := stdcopy.StdCopy(toStdout, toStderr, attached)
 		if s.ctx.Err() != nil {
 			err = nil // we ended it: an end like any other
 		}
@@ -115,38 +111,34 @@ func (s *Site) launch(ctx context.Context, r role) (*Container, error) {
 		toStderr.Close()
 	})
 	exited := make(chan Exit, 1)
-	s.working.Go(func() { exited <- s.ending(id, wait) })
-	return &Container{id: id, Stdin: &input{&attached.HijackedResponse}, Stdout: stdout, Stderr: stderr, Exited: exited}, nil
+	s.working.Go(func() { exited <- s.ending(id, ended) })
+	return &Container{id: id, Stdin: input{attached}, Stdout: stdout, Stderr: stderr, Exited: exited}, nil
 }
 
 // wait asks the daemon to tell when a container ends. The answer outlives ctx; that the
 // daemon has understood does not.
-func (s *Site) wait(ctx context.Context, id string) client.ContainerWaitResult {
+func (s *Site) wait(ctx context.Context, id string) (ended func() error, err error) {
 	until, cancel := context.WithCancel(s.ctx)
 	defer context.AfterFunc(ctx, cancel)()
-	return s.daemon.api.ContainerWait(until, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	return s.daemon.api.Wait(until, id)
 }
 
 // errClosed says that the site was closed while its container ran.
 var errClosed = errors.New("the container was removed")
 
 // ending waits for the end of a container and asks how it ended.
-func (s *Site) ending(id string, wait client.ContainerWaitResult) Exit {
-	select {
-	case <-wait.Result:
-	case err := <-wait.Error:
+func (s *Site) ending(id string, ended func() error) Exit {
+	if err := ended(); err != nil {
 		if s.ctx.Err() != nil {
 			err = errClosed
 		}
 		return Exit{Code: -1, Err: err}
-	case <-s.ctx.Done():
-		return Exit{Code: -1, Err: errClosed}
 	}
-	found, err := s.daemon.api.ContainerInspect(s.ctx, id, client.ContainerInspectOptions{})
+	found, err := s.daemon.api.Inspect(s.ctx, id)
 	if err != nil {
 		return Exit{Code: -1, Err: err}
 	}
-	state := found.Container.State
+	state := found.State
 	if state == nil {
 		return Exit{Code: -1, Err: errors.New("the daemon does not say how the container ended")}
 	}
@@ -156,8 +148,6 @@ func (s *Site) ending(id string, wait client.ContainerWaitResult) Exit {
 }
 
 // An input is the standard input of a container. Closing it leaves the output open.
-type input struct{ conn *client.HijackedResponse }
+type input struct{ *api.Stream }
 
-func (i *input) Write(p []byte) (int, error) { return i.conn.Conn.Write(p) }
-
-func (i *input) Close() error { return i.conn.CloseWrite() }
+func (i input) Close() error { return i.CloseWrite() }

@@ -149,14 +149,14 @@ func TestSweepLeavesOthers(t *testing.T) {
 			t.Errorf("%s: orphan %v", c.name, got)
 		}
 		name := testdaemon.Name(t)
-		if _, err := d.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge", Internal: true, Labels: c.labels}); err != nil {
+		if _, err := moby(t, d).NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge", Internal: true, Labels: c.labels}); err != nil {
 			t.Fatal(err)
 		}
-		testdaemon.RemoveNetwork(t, d.api, name)
+		testdaemon.RemoveNetwork(t, moby(t, d), name)
 		if _, _, err := d.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, err := d.api.NetworkInspect(t.Context(), name, client.NetworkInspectOptions{})
+		_, err := moby(t, d).NetworkInspect(t.Context(), name, client.NetworkInspectOptions{})
 		if got := errdefs.IsNotFound(err); got != c.swept {
 			t.Errorf("%s: removed %v, %v", c.name, got, err)
 		}
