@@ -34,7 +34,8 @@ func Init() {
 	if len(os.Args) == 1 && os.Args[0] == supervisorName && isSocket(leaseFD) {
 		// Not os.Exit: in a program built with -race it waits for a second, and perstack
 		// waits for this process.
-		syscall.Exit(serve(leaseFD))
+		unix.CloseOnExec(leaseFD)
+		syscall.Exit(serve(os.NewFile(leaseFD, "perstack")))
 	}
 	becomeConfinedProgram()
 	markInit()

@@ -54,7 +54,8 @@ const countEvery = 250 * time.Millisecond
 
 // serve is the main function of the supervisor process. It starts and ends programs until
 // its lease ends, kills everything, and returns the exit code.
-func serve(lease int) int {
+func serve(lease *os.File) int {
+	defer lease.Close()
 	// Only SIGKILL can end this process early. The signals are caught and not ignored, since
 	// programs would inherit ignored signals.
 	ignored := make(chan os.Signal, 1)

@@ -34,18 +34,18 @@ func socketPair() (ours socket, theirs *os.File, err error) {
 	if err != nil {
 		return socket{}, nil, err
 	}
+	file := os.NewFile(uintptr(fds[0]), "supervisor")
+	defer file.Close()
 	theirs = os.NewFile(uintptr(fds[1]), "perstack")
-	if ours, err = newSocket(fds[0]); err != nil {
+	if ours, err = newSocket(file); err != nil {
 		theirs.Close()
 	}
 	return ours, theirs, err
 }
 
-// newSocket takes over a descriptor.
-func newSocket(fd int) (socket, error) {
-	f := os.NewFile(uintptr(fd), "socket")
-	defer f.Close() // the connection has a copy, which is close-on-exec
-	conn, err := net.FileConn(f)
+// newSocket uses a copy of the file, which is close-on-exec.
+func newSocket(file *os.File) (socket, error) {
+	conn, err := net.FileConn(file)
 	if err != nil {
 		return socket{}, err
 	}
@@ -111,7 +111,8 @@ func (s socket) receive(limit, mostFiles int) (m message, files []*os.File, err 
 	if err != nil {
 		return m, files, err
 	}
-	data := append(header, make([]byte, length)...)
+	data := make([]byte, headerSize+length)
+	copy(data, header)
 	if _, err = io.ReadFull(s.conn, data[headerSize:]); err != nil {
 		return m, files, err
 	}

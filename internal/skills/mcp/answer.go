@@ -22,7 +22,7 @@ func (q *pendingRequest) answer(m *jsonrpc.Response, redact func(string) string)
 	hasResult := len(m.Result) > 0
 	switch {
 	case hasResult == (m.Error != nil), m.Error != nil && !isProblem:
-		return q.refuse(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errNoAnswer.Error()})
+		return q.refuse(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server answered with neither a result nor an error, or with both"})
 	case isProblem:
 		return q.refuse(m.ID, shorten(problem, redact))
 	case q.canned == "":

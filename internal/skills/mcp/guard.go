@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -258,5 +257,3 @@ func (g *guard) Close() error {
 	g.cancel()
 	return g.inner.Close()
 }
-
-var errNoAnswer = errors.New("the server answered with neither a result nor an error, or with both")

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,7 +21,6 @@ type sseConn struct {
 	client *http.Client
 	posts  *url.URL // where messages go
 	stream io.Closer
-	once   sync.Once
 }
 
 func openSSE(ctx context.Context, r *Remote) (sdk.Connection, error) {
@@ -135,11 +133,9 @@ func (c *sseConn) Write(ctx context.Context, message jsonrpc.Message) error {
 
 // Close ends the stream, and with it the session.
 func (c *sseConn) Close() error {
-	c.once.Do(func() {
-		c.cancel()
-		_ = c.stream.Close()
-		c.client.CloseIdleConnections()
-	})
+	c.cancel()
+	_ = c.stream.Close()
+	c.client.CloseIdleConnections()
 	return nil
 }
 
