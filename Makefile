@@ -11,7 +11,7 @@ STATIC := CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build quick npm test conformance cases test-wire test-embed test-root sweep check cross race lint fuzz fuzz-some bench demo clean
+.PHONY: help build quick npm test conformance cases test-wire test-embed test-root sweep ollama check cross race lint fuzz fuzz-some bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -105,6 +105,13 @@ test-root: ## run the tests that need root (build tag root, names TestRoot...)
 # that the sweep would notice.
 sweep: ## kill jobs at every failpoint, resume them, and count what is lost or done twice
 	$(STATIC) go test -vet=off -count=1 -timeout 30m -v ./test/sweep
+
+# Not part of CI: the server takes minutes to build, and needs a C++ compiler.
+ollama: .tools/ollama/ollama ## run Experts on a real Ollama server with tiny models (the first time, build it: minutes)
+	$(STATIC) PERSTACK_OLLAMA=$(CURDIR)/$< go test -vet=off -count=1 -v -tags ollama -run TestOllama ./test
+
+.tools/ollama/ollama: test/ollama/build.sh
+	test/ollama/build.sh
 
 lint: $(GOLANGCI) ## run the linters of .golangci.yml (the first time, build them: minutes)
 	$(STATIC) $(GOLANGCI) run ./...
