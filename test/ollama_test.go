@@ -3,6 +3,7 @@
 package test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -15,9 +16,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -110,32 +111,42 @@ func startOllama(t *testing.T) string {
 	address := free.Addr().String()
 	free.Close()
 	dir := t.TempDir()
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	var log bytes.Buffer
 	ctx, cancel := context.WithCancel(context.Background())
 	server := exec.CommandContext(ctx, program, "serve")
 	server.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "OLLAMA_HOST=" + address, "OLLAMA_MODELS=" + filepath.Join(dir, "models"), "OLLAMA_NUM_PARALLEL=2"}
-	server.Stdout, server.Stderr = log, log
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) } // it ends its runners
+	output, err := server.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
+	listening, copied := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(copied)
+		said := bufio.NewScanner(output)
+		var once sync.Once
+		for said.Scan() {
+			fmt.Fprintln(&log, said.Text())
+			if strings.Contains(said.Text(), "Listening on") {
+				once.Do(func() { close(listening) })
+			}
+		}
+	}()
 	t.Cleanup(func() {
 		cancel()
+		<-copied
 		_ = server.Wait() // ended by a signal
-		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
+		if text := log.String(); t.Failed() {
 			t.Logf("the end of the server's log:\n%s", text[max(0, len(text)-8000):])
 		}
 	})
-	for range 300 {
-		if resp, err := http.Get("http://" + address + "/api/version"); err == nil {
-			resp.Body.Close()
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
+	select {
+	case <-listening:
+	case <-copied:
+		t.Fatal("the server has ended")
 	}
 	model, err := gguf.Write(ollamaLines...)
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *Client) Attach(ctx context.Context, id string) (*Stream, error) {
 // understood; ended then waits for the end.
 func (c *Client) Wait(ctx context.Context, id string) (ended func() error, err error) {
 	query := url.Values{"condition": {string(container.WaitConditionNextExit)}}
-	resp, err := c.send(ctx, http.MethodPost, "/containers/"+id+"/wait", query, nil)
+	resp, err := c.send(ctx, http.MethodPost, "/containers/"+id+"/wait", query, nil) //nolint:bodyclose // ended closes it
 	if err != nil {
 		return nil, err
 	}
