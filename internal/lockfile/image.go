@@ -61,7 +61,7 @@ func (r *lockReader) lockedImages(t *toml.Table) (all []Image) {
 		case !image.fits(): // a lock must not have another image run than the one in the file
 			r.Fault(entry.Node.KeyAt, entry.At("pinned"), fmt.Sprintf("%s is not %s by its content", wording.Quote(image.Pinned), wording.Quote(image.Name)), "")
 		case slices.ContainsFunc(all, func(other Image) bool { return other.Name == image.Name }):
-			r.Fault(entry.Node.KeyAt, entry.Node.Path, fmt.Sprintf("the image %s is pinned twice", wording.Quote(image.Name)), "")
+			r.Fault(entry.Node.KeyAt, entry.Node.Path(), fmt.Sprintf("the image %s is pinned twice", wording.Quote(image.Name)), "")
 		default:
 			all = append(all, image)
 		}

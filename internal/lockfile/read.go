@@ -112,7 +112,7 @@ func (r *lockReader) lock(root *toml.Node) *Lock {
 			if n.Text != "" && strings.Trim(n.Text, "0123456789") == "" {
 				hint = updateHint // anything else is no version that we will ever write
 			}
-			r.Fault(n.At, n.Path, fmt.Sprintf("is %s, and this program reads %q", wording.Quote(n.Text), Version), hint)
+			r.Fault(n.At, n.Path(), fmt.Sprintf("is %s, and this program reads %q", wording.Quote(n.Text), Version), hint)
 		case root.Fields["version"] == nil:
 			r.Fault(root.At, "version", "is required", "")
 		}
@@ -187,9 +187,9 @@ func (r *lockReader) lockedTools(e *Expert, t *toml.Table) {
 		case !ok:
 			fault(entry.At("skillName"), "is not a skill of this Expert")
 		case len(s.Tools) == maxLockTools:
-			fault(entry.Node.Path, "the skill %s has more than %d tools", wording.Quote(s.Name), maxLockTools)
+			fault(entry.Node.Path(), "the skill %s has more than %d tools", wording.Quote(s.Name), maxLockTools)
 		case s.has(tool.Name):
-			fault(entry.Node.Path, "the skill %s has the tool %s twice", wording.Quote(s.Name), wording.Quote(tool.Name))
+			fault(entry.Node.Path(), "the skill %s has the tool %s twice", wording.Quote(s.Name), wording.Quote(tool.Name))
 		default:
 			s.Tools = append(s.Tools, tool)
 		}
@@ -208,11 +208,11 @@ func (r *lockReader) lockedTool(t *toml.Table) (Tool, bool) {
 	tool, err := ParseTool([]byte(definition))
 	switch {
 	case err != nil:
-		r.Fault(n.KeyAt, n.Path, wording.Visible(err.Error()), "")
+		r.Fault(n.KeyAt, n.Path(), wording.Visible(err.Error()), "")
 	case tool.Digest != digest:
-		r.Fault(n.KeyAt, n.Path, "does not have the digest that stands beside it: it was edited", "")
+		r.Fault(n.KeyAt, n.Path(), "does not have the digest that stands beside it: it was edited", "")
 	case tool.Name != name:
-		r.Fault(n.KeyAt, n.Path, fmt.Sprintf("is of %s, not of %s", wording.Quote(tool.Name), wording.Quote(name)), "")
+		r.Fault(n.KeyAt, n.Path(), fmt.Sprintf("is of %s, not of %s", wording.Quote(tool.Name), wording.Quote(name)), "")
 	default:
 		return tool, true
 	}

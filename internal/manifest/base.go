@@ -34,7 +34,7 @@ func settleBase(s *expert.Skill, command []string) {
 func (r *reader) baseEntry(t *toml.Table, s *expert.Skill) {
 	ignored := func(key, hint string) {
 		if n := t.Node.Fields[key]; n != nil {
-			r.Warn(n.KeyAt, n.Path, "has no effect on the base skill", hint)
+			r.Warn(n.KeyAt, n.Path(), "has no effect on the base skill", hint)
 		}
 	}
 	if s.LazyInit {
@@ -71,7 +71,7 @@ func (r *reader) baseToolNames(t *toml.Table, s *expert.Skill) {
 				continue // reported already
 			}
 			if !slices.Contains(names, item.Text) {
-				r.Fault(item.At, item.Path, "the base skill has no tool "+wording.Quote(item.Text), wording.DidYouMean(item.Text, names))
+				r.Fault(item.At, item.Path(), "the base skill has no tool "+wording.Quote(item.Text), wording.DidYouMean(item.Text, names))
 			}
 		}
 	}
@@ -87,13 +87,13 @@ func (r *reader) oneBase(t *toml.Table, skills []*expert.Skill) {
 		n := t.Node.Fields[s.Name]
 		switch {
 		case s.IsBase() && s.Type == expert.InteractiveSkill:
-			r.Fault(n.KeyAt, n.Path, "the base skill cannot be an interactiveSkill", "give this skill another name")
+			r.Fault(n.KeyAt, n.Path(), "the base skill cannot be an interactiveSkill", "give this skill another name")
 		case s.IsBase() || !s.NamesBase():
 		case declared != nil:
-			r.Fault(n.KeyAt, n.Path, "is a second entry for the base skill",
+			r.Fault(n.KeyAt, n.Path(), "is a second entry for the base skill",
 				fmt.Sprintf("the first is on line %d", r.Line(declared.KeyAt)))
 		default:
-			r.Fault(n.KeyAt, n.Path, "is the base skill under another name", "call it "+wording.Quote(expert.BaseSkill))
+			r.Fault(n.KeyAt, n.Path(), "is the base skill under another name", "call it "+wording.Quote(expert.BaseSkill))
 		}
 	}
 }

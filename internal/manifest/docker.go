@@ -97,12 +97,12 @@ func (r *reader) docker(top *toml.Table, c *Config) {
 	readKeys(r, t, r.tables.docker(), d)
 	if most := d.Or(job.DefaultContainer()).Memory; d.MemoryReservation > most {
 		n := t.Node.Fields["memoryReservation"]
-		r.Fault(n.At, n.Path, "is more than memory, which is "+FormatBytes(most), "")
+		r.Fault(n.At, n.Path(), "is more than memory, which is "+FormatBytes(most), "")
 	}
 	base := t.Node.Fields["baseImage"]
 	for _, key := range []string{"nodeImage", "pythonImage"} {
 		if n := t.Node.Fields[key]; n != nil && base != nil {
-			r.Fault(n.KeyAt, n.Path, "is set beside baseImage, but a container has one image", "keep baseImage, with all that skills need in it, or remove it")
+			r.Fault(n.KeyAt, n.Path(), "is set beside baseImage, but a container has one image", "keep baseImage, with all that skills need in it, or remove it")
 		}
 	}
 	proxy := t.Node.Fields["proxy"]
@@ -111,7 +111,7 @@ func (r *reader) docker(top *toml.Table, c *Config) {
 	case d.Proxy == job.ProxySquid && squid == nil:
 		r.Missing(proxy.KeyAt, t.At("squidImage"), "is required by proxy = "+wording.Quote(job.ProxySquid), "name an image with the program squid, by its digest")
 	case d.Proxy != job.ProxySquid && squid != nil && understood:
-		r.Warn(squid.KeyAt, squid.Path, "has no effect", `add proxy = "squid" to use it`)
+		r.Warn(squid.KeyAt, squid.Path(), "has no effect", `add proxy = "squid" to use it`)
 	}
 	t.Finish(r.tables.misplaced)
 }

@@ -84,7 +84,7 @@ func (r *reader) expertName(name string, t *toml.Table) {
 	} else if len(name) > expert.MaxName {
 		hint = fmt.Sprintf("a name has at most %d characters", expert.MaxName)
 	}
-	r.Fault(t.Node.KeyAt, t.Node.Path, "is not a valid expert name", hint)
+	r.Fault(t.Node.KeyAt, t.Node.Path(), "is not a valid expert name", hint)
 }
 
 func version(s string) (string, string) {
@@ -132,7 +132,7 @@ func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) {
 			continue
 		}
 		if k.Name == e.Name && k.Tag == "" && (k.Version == "" || k.Version == e.Version) {
-			r.Fault(item.At, item.Path, "an expert cannot delegate to itself", "remove it")
+			r.Fault(item.At, item.Path(), "an expert cannot delegate to itself", "remove it")
 			continue
 		}
 		r.delegates = append(r.delegates, delegateRef{item, k})
@@ -152,7 +152,7 @@ func (r *reader) checkDelegates() {
 			continue
 		}
 		if n := wording.Nearest(d.key.Name, names); n != "" {
-			r.Warn(d.node.At, d.node.Path, "this file has no expert "+wording.Quote(d.key.Name), "did you mean "+wording.Quote(n)+"?")
+			r.Warn(d.node.At, d.node.Path(), "this file has no expert "+wording.Quote(d.key.Name), "did you mean "+wording.Quote(n)+"?")
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 	taken := map[string]owner{}
 	claim := func(tool, by string, n *toml.Node) {
 		if first, ok := taken[tool]; ok {
-			r.Fault(n.KeyAt, n.Path, fmt.Sprintf("the tool name %s is already taken by %s", wording.Quote(tool), first.name), first.hint)
+			r.Fault(n.KeyAt, n.Path(), fmt.Sprintf("the tool name %s is already taken by %s", wording.Quote(tool), first.name), first.hint)
 			return
 		}
 		taken[tool] = owner{by, "tools of one expert need different names"}

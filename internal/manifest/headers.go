@@ -33,7 +33,7 @@ func (r *reader) unusedEnv(t *toml.Table, s *expert.Skill) {
 	}
 	for i, name := range s.RequiredEnv {
 		if !used[name] {
-			r.Warn(names.Items[i].At, names.Items[i].Path, wording.Quote(name)+" is not used", "write ${"+name+"} into a value of headers, or remove it")
+			r.Warn(names.Items[i].At, names.Items[i].Path(), wording.Quote(name)+" is not used", "write ${"+name+"} into a value of headers, or remove it")
 		}
 	}
 }
@@ -52,9 +52,9 @@ func (r *reader) skillHeaders(t *toml.Table, s *expert.Skill) {
 		fault, hint := headerFault(name)
 		switch {
 		case fault != "":
-			r.Fault(n.KeyAt, n.Path, fault, hint)
+			r.Fault(n.KeyAt, n.Path(), fault, hint)
 		case taken[lower]:
-			r.Fault(n.KeyAt, n.Path, "is there already, in other letters", "keep one of them")
+			r.Fault(n.KeyAt, n.Path(), "is there already, in other letters", "keep one of them")
 		case r.Is(n, toml.KindString) && r.Check(n, toml.Length(0, maxHeaderValue), headerText, references(s.RequiredEnv)):
 			s.Headers = append(s.Headers, expert.Header{Name: name, Value: n.Text})
 		}

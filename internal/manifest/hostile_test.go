@@ -47,6 +47,8 @@ func TestHostileFilesAreCheap(t *testing.T) {
 		"array tables":         fill("", "[[a]]\n", ""),
 		"nested arrays":        fill("a=", "[", ""),
 		"dotted key":           fill("", "a.", "a=1"),
+		"long key":             fill("["+strings.Repeat("k", maxFile/2)+"]\nx=[", "1,", "]"),
+		"mistakes below it":    fill("[experts."+strings.Repeat("k", maxFile/2)+"]\ndelegates=[", "1,", "]"),
 		"same key":             fill("", "a=1\n", ""),
 		"long string":          fill("model='", "é", "'"),
 		"schema":               skillWith("interactiveSkill", "tools.t={inputJsonSchema='"+strings.Repeat("[", 900_000)+"'}"),

@@ -36,7 +36,7 @@ func row[T, V any](name, about string, is value[V], set func(*T, V)) key[T] {
 }
 
 // custom is a key that is read by a function of its own. Its schema can be that of a large
-// table, so it is made when somebody asks for it: who only reads a file does not.
+// table, so it is made only when a schema is needed, not to read a file.
 func custom[T any](name, about, form string, schema func() *jsonSchema, read func(r *reader, t *toml.Table, v *T)) key[T] {
 	return key[T]{name: name, about: about, form: form, schema: schema, read: read}
 }

@@ -88,10 +88,10 @@ func (r *reader) models(t *toml.Table, c *Config) {
 		readKeys(r, t, r.tables.models(), &e)
 		if e.ContextWindow > 0 && e.MaxOutputTokens > e.ContextWindow {
 			n := t.Node.Fields["maxOutputTokens"]
-			r.Fault(n.At, n.Path, "is more than contextWindow", "an answer is part of the window too")
+			r.Fault(n.At, n.Path(), "is more than contextWindow", "an answer is part of the window too")
 		}
 		if n := t.Node.Fields["efforts"]; n != nil && e.Reasoning != "" && e.Reasoning != "effort" && e.Reasoning != "adaptive" {
-			r.Fault(n.KeyAt, n.Path, "goes with reasoning = \"effort\" or \"adaptive\"", "remove it")
+			r.Fault(n.KeyAt, n.Path(), "goes with reasoning = \"effort\" or \"adaptive\"", "remove it")
 		}
 		return e
 	})

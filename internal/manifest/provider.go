@@ -150,7 +150,7 @@ func (r *reader) headers(t *toml.Table, p *expert.Provider) {
 		n := h.Node.Fields[name]
 		switch {
 		case !tokenText(name):
-			r.Fault(n.KeyAt, n.Path, "is not a header name", "use letters, digits and -")
+			r.Fault(n.KeyAt, n.Path(), "is not a header name", "use letters, digits and -")
 		case r.Is(n, toml.KindString) && r.Check(n, headerText):
 			p.Setting.Headers[name] = n.Text
 		}
@@ -196,14 +196,14 @@ func (r *reader) extraBody(t *toml.Table, p *expert.Provider) {
 		}
 		text, err := json.Marshal(value, json.Deterministic(true))
 		if err != nil {
-			r.Fault(n.At, n.Path, "cannot be written as JSON", "") // text that is not UTF-8; the parser refuses it before
+			r.Fault(n.At, n.Path(), "cannot be written as JSON", "") // text that is not UTF-8; the parser refuses it before
 			continue
 		}
 		size += len(name) + len(text)
 		out[name] = text
 	}
 	if size > maxExtraBytes {
-		r.Fault(e.Node.KeyAt, e.Node.Path, fmt.Sprintf("has %d bytes as JSON", size), fmt.Sprintf("at most %d are allowed, since every request carries it", maxExtraBytes))
+		r.Fault(e.Node.KeyAt, e.Node.Path(), fmt.Sprintf("has %d bytes as JSON", size), fmt.Sprintf("at most %d are allowed, since every request carries it", maxExtraBytes))
 	}
 	p.Setting.ExtraBody = out
 }
@@ -211,7 +211,7 @@ func (r *reader) extraBody(t *toml.Table, p *expert.Provider) {
 // plain turns a value of the file into one that JSON can have.
 func (r *reader) plain(n *toml.Node, depth int) (value any, ok bool) {
 	if depth > maxExtraDepth {
-		r.Fault(n.At, n.Path, fmt.Sprintf("is nested more than %d deep", maxExtraDepth), "")
+		r.Fault(n.At, n.Path(), fmt.Sprintf("is nested more than %d deep", maxExtraDepth), "")
 		return nil, false
 	}
 	switch n.Kind {
@@ -223,7 +223,7 @@ func (r *reader) plain(n *toml.Node, depth int) (value any, ok bool) {
 		return n.Number, !n.Unreadable
 	case toml.KindFloat:
 		if math.IsNaN(n.Real) || math.IsInf(n.Real, 0) {
-			r.Fault(n.At, n.Path, "is not a number that JSON has", "write a finite number")
+			r.Fault(n.At, n.Path(), "is not a number that JSON has", "write a finite number")
 			return nil, false
 		}
 		return n.Real, !n.Unreadable
@@ -248,6 +248,6 @@ func (r *reader) plain(n *toml.Node, depth int) (value any, ok bool) {
 		}
 		return object, true
 	}
-	r.Fault(n.At, n.Path, "must not be a date or time", "JSON has none: write it as text, in quotes")
+	r.Fault(n.At, n.Path(), "must not be a date or time", "JSON has none: write it as text, in quotes")
 	return nil, false
 }

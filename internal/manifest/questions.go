@@ -51,7 +51,7 @@ func (r *reader) questions(t *toml.Table, s *expert.Skill) {
 	keys := questionKeys()
 	tools.Each(func(name string, entry *toml.Table) {
 		if !toolGrammar().MatchString(name) {
-			r.Fault(entry.Node.KeyAt, entry.Node.Path, "is not a tool name that providers accept", "use letters, digits, _ and -, at most 64 of them")
+			r.Fault(entry.Node.KeyAt, entry.Node.Path(), "is not a tool name that providers accept", "use letters, digits, _ and -, at most 64 of them")
 		}
 		entry.Older = []string{"name"} // the table key counts
 		tool := expert.InteractiveTool{Name: name, InputSchema: []byte{}}

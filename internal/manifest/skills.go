@@ -75,7 +75,7 @@ func (r *reader) skills(parent *toml.Table, e *expert.Expert) {
 	t.Each(func(name string, entry *toml.Table) {
 		for _, ok := range []toml.Rule{toml.Length(1, 255), toml.Printable} {
 			if message, hint := ok(name); message != "" {
-				r.Fault(entry.Node.KeyAt, entry.Node.Path, "the name "+message, hint)
+				r.Fault(entry.Node.KeyAt, entry.Node.Path(), "the name "+message, hint)
 				break
 			}
 		}
@@ -128,7 +128,7 @@ func (r *reader) startedBy(t *toml.Table, s *expert.Skill) {
 	wrongArgs := args != nil && (args.Kind != toml.KindArray || len(args.Items) > 0) // then they were reported already
 	switch {
 	case hasPackage && hasArgs:
-		r.Fault(args.KeyAt, t.Node.Path, "has both packageName and args", "keep one of them")
+		r.Fault(args.KeyAt, t.Node.Path(), "has both packageName and args", "keep one of them")
 	case s.IsBase() && t.Node.Fields["command"] == nil && (hasArgs || s.PackageName != ""):
 		// Only of the package of the base skill it is known how to start it.
 		if expert.IsBasePackage(s.PackageName) {
@@ -137,7 +137,7 @@ func (r *reader) startedBy(t *toml.Table, s *expert.Skill) {
 		}
 		r.Missing(t.Node.KeyAt, t.At("command"), "is required", "name the program to start instead of the built-in base skill")
 	case manager != "" && !hasPackage && !hasArgs && !s.AsksForBuiltIn() && !wrongArgs:
-		r.Missing(t.Node.KeyAt, t.Node.Path, "has no packageName or args", `write packageName = "name" or args = ["…"]`)
+		r.Missing(t.Node.KeyAt, t.Node.Path(), "has no packageName or args", `write packageName = "name" or args = ["…"]`)
 	case manager != "" && hasArgs && len(s.Args) == len(args.Items):
 		r.packageArgs(manager, s.Args, args)
 	}
@@ -151,11 +151,11 @@ func (r *reader) packageArgs(manager string, args []string, list *toml.Node) {
 		return
 	}
 	if fault.At < 0 {
-		r.Fault(list.KeyAt, list.Path, fault.Message, fault.Hint)
+		r.Fault(list.KeyAt, list.Path(), fault.Message, fault.Hint)
 		return
 	}
 	item := list.Items[len(list.Items)-len(args)+fault.At]
-	r.Fault(item.At, item.Path, fault.Message, fault.Hint)
+	r.Fault(item.At, item.Path(), fault.Message, fault.Hint)
 }
 
 // command refuses what is no program: nothing splits a command at blanks, since there is no

@@ -60,7 +60,7 @@ func (r *reader) config(root *toml.Node) {
 	t := r.Table(root)
 	t.Older = []string{"temperature"}
 	if n := root.Fields["temperature"]; n != nil {
-		r.Warn(n.KeyAt, n.Path, "is no longer used", "remove it")
+		r.Warn(n.KeyAt, n.Path(), "is no longer used", "remove it")
 	}
 	readKeys(r, t, r.tables.top(), r.file)
 	t.Finish(func(key string) string { return tableHint(key, root.Fields[key]) }, r.tables.misplaced)
@@ -100,16 +100,16 @@ func (r *reader) reasoningBudget(t *toml.Table, c *Config) {
 		text = strconv.FormatInt(n.Number, 10)
 	case toml.KindString:
 		if _, err := strconv.Atoi(text); err == nil {
-			r.Fault(n.At, n.Path, "a number of tokens must be an integer, not a string", "remove the quotes")
+			r.Fault(n.At, n.Path(), "a number of tokens must be an integer, not a string", "remove the quotes")
 			return
 		}
 	default:
-		r.Fault(n.At, n.Path, fmt.Sprintf("must be a string or an integer, not %s", n.Kind), hint)
+		r.Fault(n.At, n.Path(), fmt.Sprintf("must be a string or an integer, not %s", n.Kind), hint)
 		return
 	}
 	var err error
 	if c.Reasoning, err = expert.ParseReasoningBudget(text); err != nil {
-		r.Fault(n.At, n.Path, "unknown value "+wording.Quote(text), hint)
+		r.Fault(n.At, n.Path(), "unknown value "+wording.Quote(text), hint)
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *reader) runtime(t *toml.Table, c *Config) {
 	switch {
 	case n == nil:
 	case n.Text == "perstack":
-		r.Warn(n.At, n.Path, `"perstack" is the older name of the built-in runtime`, `write "local"`)
+		r.Warn(n.At, n.Path(), `"perstack" is the older name of the built-in runtime`, `write "local"`)
 		c.Runtime = "local"
 	case r.Check(n, toml.OneOf(runtimeNames...)):
 		c.Runtime = n.Text
@@ -142,7 +142,7 @@ func (r *reader) baseSkillCommand(t *toml.Table, c *Config) {
 	switch {
 	case len(words) != len(n.Items): // one of them was reported already
 	case words[0] == "":
-		r.Fault(n.Items[0].At, n.Items[0].Path, "is empty", "the first entry is the program to start")
+		r.Fault(n.Items[0].At, n.Items[0].Path(), "is empty", "the first entry is the program to start")
 	case r.Check(n.Items[0], toml.Length(1, 4096), command, expert.DisguisedManager) && expert.PackageManager(words[0]) != "":
 		r.packageArgs(expert.PackageManager(words[0]), words[1:], n)
 	}

@@ -93,7 +93,7 @@ func between(low int, high int64, hint string) value[int64] {
 				return 0
 			}
 			if n.Number < int64(low) || n.Number > high {
-				t.Reader.Fault(n.At, n.Path, fmt.Sprintf("must be between %d and %d", low, high), hint)
+				t.Reader.Fault(n.At, n.Path(), fmt.Sprintf("must be between %d and %d", low, high), hint)
 				return 0
 			}
 			return n.Number
@@ -133,7 +133,7 @@ func amount(schema *jsonSchema, form string, check func(v float64) (message, hin
 				hint = "write a number without quotes and signs, like 0.50"
 			}
 		}
-		t.Reader.Fault(n.At, n.Path, message, hint)
+		t.Reader.Fault(n.At, n.Path(), message, hint)
 		return 0
 	}}
 }
@@ -157,7 +157,7 @@ func duration(example, without string) value[time.Duration] {
 			n := t.Get(key)
 			switch {
 			case n.Kind == toml.KindInteger || n.Kind == toml.KindFloat:
-				t.Reader.Fault(n.At, n.Path, fmt.Sprintf("must be a string, not %s", n.Kind), `write it with its unit, like "90s", "30m" or "2h"`)
+				t.Reader.Fault(n.At, n.Path(), fmt.Sprintf("must be a string, not %s", n.Kind), `write it with its unit, like "90s", "30m" or "2h"`)
 				return 0
 			case !t.Reader.Is(n, toml.KindString):
 				return 0
@@ -168,7 +168,7 @@ func duration(example, without string) value[time.Duration] {
 				if hint == noLimit {
 					hint = without
 				}
-				t.Reader.Fault(n.At, n.Path, message, hint)
+				t.Reader.Fault(n.At, n.Path(), message, hint)
 			}
 			return d
 		},
@@ -217,20 +217,20 @@ func size(low int) value[int64] {
 				if n.Number >= int64(low) && n.Number <= mostDockerBytes {
 					return n.Number
 				}
-				t.Reader.Fault(n.At, n.Path, fmt.Sprintf("must be between %d and %d bytes", low, int64(mostDockerBytes)), fmt.Sprintf("that is %s to %s; %s", least, most, hint))
+				t.Reader.Fault(n.At, n.Path(), fmt.Sprintf("must be between %d and %d bytes", low, int64(mostDockerBytes)), fmt.Sprintf("that is %s to %s; %s", least, most, hint))
 			case n.Kind == toml.KindString:
 				size, err := ParseBytes(n.Text)
 				if err != nil {
 					message, hint := splitHint(err)
-					t.Reader.Fault(n.At, n.Path, message, hint)
+					t.Reader.Fault(n.At, n.Path(), message, hint)
 					return 0
 				}
 				if size >= int64(low) && size <= mostDockerBytes {
 					return size
 				}
-				t.Reader.Fault(n.At, n.Path, fmt.Sprintf("must be between %s and %s", least, most), "")
+				t.Reader.Fault(n.At, n.Path(), fmt.Sprintf("must be between %s and %s", least, most), "")
 			default:
-				t.Reader.Fault(n.At, n.Path, fmt.Sprintf("must be a string or an integer, not %s", n.Kind), hint)
+				t.Reader.Fault(n.At, n.Path(), fmt.Sprintf("must be a string or an integer, not %s", n.Kind), hint)
 			}
 			return 0
 		},
@@ -249,7 +249,7 @@ func named[V any](r *reader, t *toml.Table, key, below string, read func(entry *
 			continue
 		}
 		if n.Kind != toml.KindTable {
-			r.Fault(n.At, n.Path, fmt.Sprintf("must be a table, not %s", n.Kind), "write ["+key+"."+wording.Quote(model)+"] with "+below+" below it")
+			r.Fault(n.At, n.Path(), fmt.Sprintf("must be a table, not %s", n.Kind), "write ["+key+"."+wording.Quote(model)+"] with "+below+" below it")
 			continue
 		}
 		entry := r.Table(n)

@@ -92,10 +92,17 @@ func (ps Problems) Sort() {
 	})
 }
 
+// maxBare bounds a key that is shown as it is; a quoted one is cut even shorter. A file can
+// have a key of a megabyte, with a mistake in each of very many values below it.
+const maxBare = 256
+
 // PathTo joins dotted path and keys; a key that is not a bare TOML key is quoted as it
 // would be in the file.
 func PathTo(path string, keys ...string) string {
 	for _, key := range keys {
+		if len(key) > maxBare {
+			key = key[:maxBare] + "…"
+		}
 		if !IsBare(key) {
 			key = wording.Quote(key)
 		}

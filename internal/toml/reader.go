@@ -99,7 +99,7 @@ func (r *Reader) Positions(root *Node) map[string]Position {
 	var visit func(t *Node)
 	visit = func(t *Node) {
 		for _, n := range t.Fields {
-			all[n.Path] = r.position(n.KeyAt)
+			all[n.Path()] = r.position(n.KeyAt)
 			visit(n)
 		}
 	}

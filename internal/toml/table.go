@@ -38,7 +38,7 @@ func (t *Table) Knows(keys ...string) {
 }
 
 // At is the path of a key.
-func (t *Table) At(key string) string { return PathTo(t.Node.Path, key) }
+func (t *Table) At(key string) string { return PathTo(t.Node.Path(), key) }
 
 // Want returns the value of a key if it has the kind that is wanted.
 func (t *Table) Want(key string, k kind) *Node {
@@ -65,7 +65,7 @@ func (r *Reader) Is(n *Node, k kind) bool {
 	case (k == KindInteger || k == KindBool) && n.Kind == KindString:
 		hint = "remove the quotes"
 	}
-	r.Fault(n.At, n.Path, fmt.Sprintf("must be %s, not %s", k, n.Kind), hint)
+	r.Fault(n.At, n.Path(), fmt.Sprintf("must be %s, not %s", k, n.Kind), hint)
 	return false
 }
 
@@ -73,7 +73,7 @@ func (r *Reader) Is(n *Node, k kind) bool {
 func (r *Reader) Check(n *Node, rules ...Rule) bool {
 	for _, ok := range rules {
 		if message, hint := ok(n.Text); message != "" {
-			r.Fault(n.At, n.Path, message, hint)
+			r.Fault(n.At, n.Path(), message, hint)
 			return false
 		}
 	}
@@ -126,7 +126,7 @@ func (n *Node) First(limit int) []*Node {
 
 func (r *Reader) AtMost(n *Node, have, limit int, what string) {
 	if limit > 0 && have > limit {
-		r.Fault(n.KeyAt, n.Path, fmt.Sprintf("has %d %s", have, what), fmt.Sprintf("at most %d are allowed", limit))
+		r.Fault(n.KeyAt, n.Path(), fmt.Sprintf("has %d %s", have, what), fmt.Sprintf("at most %d are allowed", limit))
 	}
 }
 
@@ -173,7 +173,7 @@ func (t *Table) Finish(hints ...func(key string) string) {
 			hint = "known here: " + strings.Join(t.known, ", ")
 		}
 		n := t.Node.Fields[key]
-		t.Reader.Fault(n.KeyAt, n.Path, "unknown key", hint)
+		t.Reader.Fault(n.KeyAt, n.Path(), "unknown key", hint)
 	}
 }
 

@@ -43,7 +43,8 @@ func (k kind) String() string {
 // fills structs, so the file is read into this small tree instead.
 type Node struct {
 	Kind     kind
-	Path     string // dotted, such as experts.a.instruction
+	parent   *Node  // nil for the whole file
+	key      string // in the parent; the index of an element
 	At       int    // offset of the value, or of its key where the parser does not tell
 	KeyAt    int    // offset of the key, or of the value for elements of arrays
 	Text     string
@@ -57,6 +58,15 @@ type Node struct {
 	headed   bool // an array made of [[headers]]
 
 	Unreadable bool // a number that does not fit; the decoder reports it
+}
+
+// Path returns the dotted path of the value, such as experts.a.instruction. It is not kept:
+// together, the paths of many values below long keys are far larger than the file.
+func (n *Node) Path() string {
+	if n.parent == nil {
+		return ""
+	}
+	return PathTo(n.parent.Path(), n.key)
 }
 
 // duplicate is a key that is given a second time.
@@ -102,7 +112,7 @@ func (b *builder) build(data []byte) (*Node, error) {
 
 // child makes the node of a key of a table, or of an element of an array.
 func (b *builder) child(parent *Node, key string, at int) *Node {
-	n := &Node{Path: PathTo(parent.Path, key), At: at, KeyAt: at, depth: parent.depth + 1}
+	n := &Node{parent: parent, key: key, At: at, KeyAt: at, depth: parent.depth + 1}
 	if n.depth > MaxDepth {
 		b.exceed(at, fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth))
 	}
@@ -136,7 +146,7 @@ func (b *builder) header(root *Node, e *unstable.Node) *Node {
 		}
 		fresh := b.table(t, key, at)
 		if old.headed {
-			fresh.Path = PathTo(old.Path, strconv.Itoa(len(old.Items)))
+			fresh.parent, fresh.key = old, strconv.Itoa(len(old.Items))
 			old.Items = append(old.Items, fresh)
 		}
 		return fresh
@@ -148,7 +158,7 @@ func (b *builder) header(root *Node, e *unstable.Node) *Node {
 	case old.Kind != KindTable:
 		return b.table(t, key, at)
 	case old.explicit:
-		b.twice = append(b.twice, duplicate{old.Path, at, old.KeyAt})
+		b.twice = append(b.twice, duplicate{old.Path(), at, old.KeyAt})
 	default:
 		old.At, old.KeyAt = at, at // the header is the better place to point at
 	}
@@ -163,7 +173,7 @@ func (b *builder) assign(t *Node, e *unstable.Node) {
 		return
 	}
 	if old := t.Fields[key]; old != nil {
-		b.twice = append(b.twice, duplicate{old.Path, at, old.KeyAt})
+		b.twice = append(b.twice, duplicate{old.Path(), at, old.KeyAt})
 		return
 	}
 	n := b.child(t, key, at)
@@ -249,7 +259,9 @@ func (b *builder) offset(err error) int {
 }
 
 // Name is the key of a node as a value of its own, so that rules can check it.
-func (n *Node) Name(key string) *Node { return &Node{Path: n.Path, At: n.KeyAt, Text: key} }
+func (n *Node) Name(key string) *Node {
+	return &Node{parent: n.parent, key: n.key, At: n.KeyAt, Text: key}
+}
 
 // Amount is a number of either kind.
 func (n *Node) Amount() float64 {
