@@ -41,7 +41,7 @@ type Store struct {
 	// Sealed means that nothing is fetched, installed or changed: the directory is part of an
 	// image. What is not there is an error.
 	Sealed bool
-	// Offline means that nothing is fetched and installed.
+	// Offline means that nothing is fetched or installed.
 	Offline bool
 
 	mu    sync.Mutex

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/moby/moby/api/types/system"
@@ -160,9 +161,9 @@ func securityOption(options []string, name string) (profile string, ok bool) {
 
 // unreachable says why a daemon did not answer.
 func (d *Daemon) unreachable(err error) error {
-	_, refused := errors.AsType[*api.Error](err)
+	_, silent := errors.AsType[*api.ConnectionError](err)
 	switch {
-	case refused, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case !silent, errors.Is(err, syscall.EINVAL): // it answers, or the path of its socket is too long
 		return fmt.Errorf("the Docker daemon at %s: %w", d.Host, err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("no permission to use the Docker daemon at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+

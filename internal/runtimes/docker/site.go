@@ -41,7 +41,7 @@ type Site struct {
 	closed  error
 }
 
-// build makes the networks and starts the proxy. report is called from several goroutines
+// build makes the networks and starts the proxy and the container. report is called from several goroutines
 // until the site is closed. On an error nothing is left.
 func (d *Daemon) build(ctx context.Context, plan sitePlan, report func(event.Body)) (*Site, error) {
 	if err := plan.check(); err != nil {

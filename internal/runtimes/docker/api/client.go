@@ -8,6 +8,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/moby/moby/api/types/system"
 )
@@ -29,19 +31,31 @@ type Client struct {
 	version string // of the API, as negotiated by Ping; empty before
 }
 
-// New returns a client for a daemon at unix://PATH, or at npipe://PATH on Windows. It does
-// not connect yet.
+// New returns a client for a daemon at unix://PATH, or also at npipe://PATH on Windows. It
+// does not connect yet.
 func New(host string) (*Client, error) {
 	scheme, path, _ := strings.Cut(host, "://")
-	if scheme != localScheme || path == "" {
-		return nil, fmt.Errorf("the address %q is not of the form %s://PATH", host, localScheme)
+	dial := dialers[scheme]
+	if dial == nil || path == "" {
+		return nil, fmt.Errorf("the address %q is not of a form like %s", host, DefaultHost)
 	}
-	c := &Client{dial: func(ctx context.Context) (net.Conn, error) { return dialLocal(ctx, path) }}
+	c := &Client{dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, path) }}
 	c.http = &http.Client{
-		Transport:     &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }},
+		Transport: &http.Transport{
+			DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) },
+			DisableCompression: true,
+			IdleConnTimeout:    30 * time.Second,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
+}
+
+type dialer func(ctx context.Context, path string) (net.Conn, error)
+
+func dialUnix(ctx context.Context, path string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", path)
 }
 
 // Close closes the connections that are not in use.
@@ -84,6 +98,12 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// A ConnectionError says that a daemon does not answer.
+type ConnectionError struct{ Err error }
+
+func (e *ConnectionError) Error() string { return e.Err.Error() }
+func (e *ConnectionError) Unwrap() error { return e.Err }
 
 // IsNotFound reports whether the daemon does not have what a request names.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
@@ -145,7 +165,10 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // without the address, which is the same for every daemon
 		}
-		return nil, err
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &ConnectionError{err}
 	}
 	if resp.StatusCode < http.StatusMultipleChoices || resp.StatusCode == http.StatusNotModified { // started already
 		return resp, nil
@@ -157,7 +180,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "." || part == ".." { // a name must not lead to another request
-			return nil, fmt.Errorf("the daemon can have nothing at %q", path)
+			return nil, fmt.Errorf("%q has a name that nothing on a daemon can have", path)
 		}
 	}
 	if c.version != "" {
@@ -226,6 +249,7 @@ func readProgress(answer io.Reader, report func(Progress)) error {
 	for {
 		line, err := decode[struct {
 			ID, Status, Error string
+			ErrorDetail       struct{ Message string } // newer than Error
 			ProgressDetail    struct{ Current, Total int64 }
 		}](lines)
 		switch {
@@ -233,8 +257,9 @@ func readProgress(answer io.Reader, report func(Progress)) error {
 			return nil
 		case err != nil:
 			return err
-		case line.Error != "":
-			return errors.New(line.Error)
+		}
+		if message := cmp.Or(line.ErrorDetail.Message, line.Error); message != "" {
+			return errors.New(message)
 		}
 		report(Progress{Layer: line.ID, Status: line.Status, Current: line.ProgressDetail.Current, Total: line.ProgressDetail.Total})
 	}

@@ -103,7 +103,7 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	var asked []string
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { asked = append(asked, r.URL.Path+"?"+r.URL.RawQuery) })
 	for _, name := range []string{"../containers/x", "x/../../info", "./x"} {
-		if _, err := c.Image(t.Context(), name); err == nil || !strings.Contains(err.Error(), "can have nothing at") {
+		if _, err := c.Image(t.Context(), name); err == nil || !strings.Contains(err.Error(), "has a name that nothing") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -132,6 +132,7 @@ func TestLoad(t *testing.T) {
 		{`{"stream":"Loaded image: a:1\n"}` + "\n", ""},
 		{"", ""},
 		{`{"stream":"x"}{"errorDetail":{"message":"no space left"},"error":"no space left"}`, "no space left"},
+		{`{"errorDetail":{"message":"no space left"}}`, "no space left"},
 		{`<html>`, "decode the answer"},
 		{`{"stream":"` + strings.Repeat("x", maxLoaded) + `"}`, "decode the answer"},
 	} {

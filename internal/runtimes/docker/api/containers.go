@@ -37,7 +37,7 @@ func (c *Client) Wait(ctx context.Context, id string) (ended func() error, err e
 	}
 	return func() error {
 		defer resp.Body.Close()
-		_, err := decode[container.WaitResponse](json.NewDecoder(resp.Body))
+		_, err := decode[container.WaitResponse](json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)))
 		return err
 	}, nil
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/Microsoft/go-winio"
 )
 
-const localScheme = "npipe"
-
 // DefaultHost is where a daemon listens unless it is told otherwise.
 const DefaultHost = "npipe:////./pipe/docker_engine"
 
-func dialLocal(ctx context.Context, path string) (net.Conn, error) {
+var dialers = map[string]dialer{"unix": dialUnix, "npipe": dialPipe}
+
+func dialPipe(ctx context.Context, path string) (net.Conn, error) {
 	return winio.DialPipeContext(ctx, filepath.FromSlash(path))
 }
