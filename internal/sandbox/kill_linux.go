@@ -94,7 +94,7 @@ func (k *supervisorLoop) strays(all map[int]proc, ended int) (found []proc) {
 	for _, w := range k.running {
 		first = min(first, w.begun)
 	}
-	for _, line := range lineages(all, k.self) {
+	for line := range lineages(all, k.self) {
 		owned, known := false, len(k.running) == 0 || line[len(line)-1].begun < first
 		for _, p := range line {
 			owned = owned || k.running[p.session] != nil || k.running[p.pid] != nil
@@ -114,7 +114,7 @@ func (k *supervisorLoop) endAll() {
 		_ = unix.Kill(-pid, unix.SIGKILL)
 	}
 	descendants := func(all map[int]proc) (found []proc) {
-		for _, line := range lineages(all, k.self) {
+		for line := range lineages(all, k.self) {
 			found = append(found, line[0])
 		}
 		return found
@@ -265,7 +265,7 @@ func endOrphans(since uint64, spared func(pid int) bool) {
 		return p.parent == self && p.session != session && p.begun >= since && !spared(p.pid)
 	}
 	find := func(all map[int]proc) (found []proc) {
-		for _, line := range lineages(all, self) {
+		for line := range lineages(all, self) {
 			if isOrphan(line[len(line)-1]) {
 				found = append(found, line[0])
 			}

@@ -169,7 +169,7 @@ func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (
 	p.terminate()
 	select {
 	case <-p.ended:
-	case <-time.After(cmp.Or(grace, defaultGrace)):
+	case <-time.After(cmp.Or(max(grace, 0), defaultGrace)):
 		p.kill()
 		<-p.ended
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"strconv"
@@ -125,14 +126,16 @@ func startTime(pid int) uint64 {
 	return p.begun
 }
 
-// lineages lists every descendant of top with its ancestors; see lineage.
-func lineages(all map[int]proc, top int) (lines [][]proc) {
-	for pid := range all {
-		if line := lineage(all, pid, top); len(line) > 0 {
-			lines = append(lines, line)
+// lineages goes through the descendants of top, each with its ancestors; see lineage. All
+// of them at once would take memory by the square of a chain that a program can make long.
+func lineages(all map[int]proc, top int) iter.Seq[[]proc] {
+	return func(yield func([]proc) bool) {
+		for pid := range all {
+			if line := lineage(all, pid, top); len(line) > 0 && !yield(line) {
+				return
+			}
 		}
 	}
-	return lines
 }
 
 // lineage lists a process and its ancestors up to the child of top. It is empty if the
@@ -198,7 +201,7 @@ func (k *supervisorLoop) count() {
 // process that left the session of its program and lost its parent can belong to any
 // program that started before it, and counts for each of them.
 func (k *supervisorLoop) tasks(w *runningProgram, all map[int]proc) (n int) {
-	for _, line := range lineages(all, k.self) {
+	for line := range lineages(all, k.self) {
 		mine, owned := false, false
 		for _, p := range line {
 			mine = mine || p.session == w.pid || p.pid == w.pid

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,12 @@ func newSocket(file *os.File) (socket, error) {
 	if err != nil {
 		return socket{}, err
 	}
-	return socket{conn.(*net.UnixConn)}, nil
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		conn.Close()
+		return socket{}, errProtocol
+	}
+	return socket{unixConn}, nil
 }
 
 // send writes a message. The descriptors travel with its first bytes.
@@ -94,10 +100,11 @@ func (s socket) receive(limit, mostFiles int) (m message, files []*os.File, err 
 	}()
 	header, room := make([]byte, headerSize), make([]byte, unix.CmsgSpace(mostFiles*4))
 	n, rights, flags, _, err := s.conn.ReadMsgUnix(header, room)
+	files, bad := unpack(room[:rights])
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
-		return m, nil, failed.Err // without the addresses, of which a pair has none
+		return m, files, failed.Err // without the addresses, of which a pair has none
 	}
-	files, err = unpack(room[:rights])
+	err = cmp.Or(err, bad)
 	if err == nil && flags&unix.MSG_CTRUNC != 0 {
 		err = fmt.Errorf("%w: more descriptors than agreed", errProtocol)
 	}
