@@ -21,7 +21,10 @@ func (s *Skill) editTextFile(ctx context.Context, args editTextFileArgs) answer 
 	redacted := false
 	info, err := s.opts.Workspace.EditFile(ctx, args.Path, maxTextFile, func(old []byte) ([]byte, error) {
 		before = len(old)
-		shown := s.withoutSecrets(old)
+		shown, err := s.withoutSecrets(ctx, old)
+		if err != nil {
+			return nil, err
+		}
 		redacted = !bytes.Equal(shown, old)
 		return edit(old, shown, args.OldText, args.NewText)
 	})
@@ -82,19 +85,19 @@ func (e *ambiguousError) count() string {
 // withoutSecrets returns the text with NUL characters for the lines in which something is redacted.
 // Only what is shown decides, as for grep: if an edit found text in a secret, guesses would tell
 // the secret, character by character. The other lines can be read as they are.
-func (s *Skill) withoutSecrets(text []byte) []byte {
-	if s.opts.Redact(string(text)) == string(text) {
-		return text
-	}
+func (s *Skill) withoutSecrets(ctx context.Context, text []byte) ([]byte, error) {
 	shown, at := bytes.Clone(text), 0
 	for line := range bytes.Lines(text) {
+		if err := ctx.Err(); err != nil { // a large file takes seconds
+			return nil, err
+		}
 		content := bytes.TrimRight(line, "\r\n")
 		if s.opts.Redact(string(content)) != string(content) {
 			clear(shown[at : at+len(content)])
 		}
 		at += len(line)
 	}
-	return shown
+	return shown, nil
 }
 
 // edit replaces oldText, which must occur exactly once in what is shown of the text, by newText. It
