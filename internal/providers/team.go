@@ -16,7 +16,13 @@ type Team map[string]model.Model
 
 // Generate asks the model of the Expert that the request is from.
 func (t Team) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
-	return t[req.Expert].Generate(ctx, req)
+	m, ok := t[req.Expert]
+	if !ok {
+		return func(yield func(model.Chunk, error) bool) {
+			yield(model.Chunk{}, fmt.Errorf("expert %q has no model", req.Expert))
+		}
+	}
+	return m.Generate(ctx, req)
 }
 
 // OpenTeam is [Open] for an Expert and its delegates; the first is the one that is run. They

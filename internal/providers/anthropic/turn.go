@@ -113,7 +113,15 @@ func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 		g.ToolName = g.kept.toolName()
 		return model.Chunk{}, nil
 	}
-	var b block
+	var b struct { // gateways write what they like into the others
+		Text      string        `json:"text"`
+		Thinking  string        `json:"thinking"`
+		Signature string        `json:"signature"`
+		Data      string        `json:"data"`
+		ID        string        `json:"id"`
+		Name      string        `json:"name"`
+		Input     rawjson.Value `json:"input"`
+	}
 	if err := wire.Decode(raw, &b); err != nil {
 		return model.Chunk{}, t.client.Malformed(err)
 	}
@@ -123,10 +131,9 @@ func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 		g.Write(b.Text)
 		return model.Chunk{Text: b.Text}, nil
 	case typeThinking:
-		words := *cmp.Or(b.Thinking, new(string))
 		g.signature.WriteString(b.Signature)
-		g.Write(words)
-		return model.Chunk{Reasoning: words}, nil
+		g.Write(b.Thinking)
+		return model.Chunk{Reasoning: b.Thinking}, nil
 	case typeRedacted:
 		g.ProviderData = marshal(block{Type: typeRedacted, Data: b.Data})
 	case typeToolUse:

@@ -44,10 +44,17 @@ func (a alternatives) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, map[string][]*schema{"anyOf": a})
 }
 
+// maxRepeated bounds the bytes of a description that is repeated in alternatives.
+const maxRepeated = 16 << 10
+
 // with adds what is said of the whole. The words of one of several alternatives are its own.
+// A description that would be repeated too often is said of the first alternative only.
 func (a alternatives) with(description string, nullable bool) alternatives {
-	for _, s := range a {
+	for i, s := range a {
 		s.Nullable = s.Nullable || nullable
+		if i > 0 && len(description) > maxRepeated/len(a) {
+			continue
+		}
 		if description != "" && (len(a) == 1 || s.Description == "") {
 			s.Description = description
 		}

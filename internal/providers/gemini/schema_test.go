@@ -94,6 +94,7 @@ func TestReduceHostile(t *testing.T) {
 		doubling.String(),
 		`{"type":"object","properties":{"a":` + strings.Repeat(`{"type":"array","items":`, 60) + `{}` + strings.Repeat(`}`, 60) + `}}`,
 		strings.Repeat(`{"items":`, 100_000),
+		`{"type":"object","properties":{"x":{"description":"` + strings.Repeat("d", 20_000) + `","anyOf":[` + strings.Repeat(`{},`, 900) + `{}]}}}`,
 	} {
 		got := gemini.Reduce(rawjson.Value(in))
 		checkReduced(t, got)

@@ -148,8 +148,11 @@ func (w *writer) content(parts []event.Part, ofTool bool) (text string, images [
 	var lines []string
 	for i := range parts {
 		p := &parts[i]
-		line, image := p.Text, ""
-		if wire.IsMedia(p) {
+		line, image := "", ""
+		switch {
+		case p.Type == event.TextPart:
+			line = p.Text
+		case wire.IsMedia(p):
 			line, image = w.medium(p, ofTool)
 		}
 		if line != "" {

@@ -39,8 +39,9 @@ func (m *Model) head(req *model.Request, summary bool) string {
 	if most := m.hosted.maxCalls; offers && most > 0 && !m.cfg.Extra.Has("max_tool_calls") {
 		head += `,"max_tool_calls":` + strconv.Itoa(most)
 	}
-	thinks := m.thinks.isMentioned(req.Reasoning) && !m.thoughtless.Load()
-	if thinks && !m.cfg.Extra.Has(memberReasoning) {
+	own := m.cfg.Extra.Has(memberReasoning) // the user says how it thinks
+	thinks := (m.thinks.isMentioned(req.Reasoning) || own && m.thinks.can) && !m.thoughtless.Load()
+	if thinks && !own {
 		head += m.thinks.member(req.Reasoning, offers, summary)
 	}
 	var include []string
