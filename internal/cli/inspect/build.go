@@ -22,7 +22,7 @@ import (
 func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
 	spec := c.Spec(e)
 	spec.Complete(providers.Catalogue{})
-	b := &builder{config: c, spec: spec, env: env, flag: flag, card: &Card{
+	b := &builder{config: c, spec: spec, limitsCost: spec.LimitsCost(), env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime: spec.Runtime,
 		Docker:  container(spec.Settings),
@@ -60,12 +60,13 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 }
 
 type builder struct {
-	config *manifest.Config
-	spec   job.Spec // what a run without flags would run
-	env    env.Env
-	flag   string         // --config
-	lock   *lockfile.Lock // nil if there is none that can be read
-	card   *Card
+	config     *manifest.Config
+	spec       job.Spec // what a run without flags would run
+	limitsCost bool     // of spec
+	env        env.Env
+	flag       string         // --config
+	lock       *lockfile.Lock // nil if there is none that can be read
+	card       *Card
 }
 
 func limits(l job.Limits) Limits {

@@ -117,7 +117,7 @@ type Steps struct {
 }
 
 // stepsGrammar matches a number after an operator, a number, or two with a dash between.
-var stepsGrammar = regexp.MustCompile(`^\s*(?:([<>]=?)\s*(\d{1,18})|(\d{1,18})(?:\s*-\s*(\d{1,18}))?)\s*$`)
+var stepsGrammar = regexp.MustCompile(`^\s*(?:([<>]=?)\s*(\d{1,9})|(\d{1,9})(?:\s*-\s*(\d{1,9}))?)\s*$`)
 
 // Set implements the value of a flag.
 func (s *Steps) Set(text string) error {
@@ -125,7 +125,7 @@ func (s *Steps) Set(text string) error {
 	if parts == nil {
 		return fmt.Errorf("invalid step filter %q; use N, >N, >=N, <N, <=N or A-B", text)
 	}
-	low, _ := strconv.Atoi(parts[2] + parts[3]) // one of them is empty, and 18 digits fit
+	low, _ := strconv.Atoi(parts[2] + parts[3]) // one of them is empty, and 9 digits fit
 	high, _ := strconv.Atoi(cmp.Or(parts[4], parts[2]+parts[3]))
 	switch parts[1] {
 	case ">=":

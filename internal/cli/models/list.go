@@ -101,8 +101,10 @@ func newEntry(e model.Entry, c *manifest.Config, standard bool) entry {
 	if p, ok := c.Prices[e.ID]; ok {
 		e.Price = &p
 	}
+	_, described := c.Models[e.ID]
+	_, priced := c.Prices[e.ID]
 	out := entry{
-		Provider: e.Provider, ID: e.ID, Default: standard, File: slices.Contains(complete.Described(c), e.ID),
+		Provider: e.Provider, ID: e.ID, Default: standard, File: described || priced,
 		ContextWindow: known.ContextWindow, MaxOutputTokens: known.MaxOutputTokens,
 		Reasoning: string(known.Reasoning), Efforts: known.Efforts,
 		Images: yes(known.Images), PDF: yes(known.PDF), Date: e.Date,

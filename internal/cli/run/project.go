@@ -2,14 +2,13 @@ package run
 
 import (
 	"crypto/sha256"
-	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -102,16 +101,18 @@ func (pl *plan) watchFiles() (tell func()) {
 	}
 }
 
+// maxWatched is more than any file has that perstack would read.
+const maxWatched = 32 << 20
+
 // sumOf is a digest of a file, or why there is none.
 func sumOf(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
+	data, err := userfile.Read(path, maxWatched)
+	switch {
+	case userfile.Absent(err):
 		return "no file"
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	case err != nil: // such as a pipe, or more than a file of ours can have
 		return "unreadable"
 	}
-	return string(sum.Sum(nil))
+	sum := sha256.Sum256(data)
+	return string(sum[:])
 }

@@ -155,8 +155,12 @@ func (pl *plan) costLimitedBy() string {
 	if pl.spec.Limits.MaxCost > 0 {
 		return pl.limitedBy("maxCost", "--max-cost")
 	}
-	limited := slices.IndexFunc(pl.spec.Experts, func(e *expert.Expert) bool { return e.MaxCost > 0 })
-	return "maxCost of expert " + pl.spec.Experts[limited].Key
+	for _, e := range pl.spec.Experts {
+		if e.MaxCost > 0 {
+			return "maxCost of expert " + e.Key
+		}
+	}
+	return ""
 }
 
 // limitedBy names a limit of the job by where it was set.
