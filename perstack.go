@@ -109,8 +109,11 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
 		return Result{}, inputError(err)
 	}
 	runtimes.HideSecrets(parts.Secrets, spec, func(name string) string { return parts.Variables(name).Value })
-	if spec.Runtime == job.Docker && parts.Container == nil {
+	switch {
+	case spec.Runtime == job.Docker && parts.Container == nil:
 		return docker.Run(ctx, spec, parts)
+	case spec.Runtime != job.Local && spec.Runtime != job.Docker: // in its container, a job runs locally
+		return Result{}, inputError(fmt.Errorf("no runtime is called %q", spec.Runtime))
 	}
 	if parts.Model == nil {
 		if parts.Model, err = runtimes.OpenModel(spec, parts, nil); err != nil {

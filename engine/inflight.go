@@ -107,6 +107,7 @@ func (r *run) awaitResult(ctx context.Context) event.Body {
 			r.publishReports()
 		case result := <-r.inFlight.results:
 			r.inFlight.running--
+			r.publishReports() // what the tool said comes before its end
 			return r.endToolCall(result)
 		}
 	}

@@ -17,7 +17,7 @@ func Lookup(all []*Expert, key string) (*Expert, bool) {
 	return nil, false
 }
 
-// NewIndex has Experts by the keys with which [Lookup] finds them. A file may have a thousand
+// NewIndex returns the Experts by the keys with which [Lookup] finds them. A file may have a thousand
 // of them and many delegates: looking each up in the list would take long.
 func NewIndex(all []*Expert) map[string]*Expert {
 	index := make(map[string]*Expert, 2*len(all))

@@ -109,8 +109,8 @@ func (c *Container) restrict(had Container) {
 
 // lower returns the lower of two limits; a recorded one that is not positive says nothing.
 func lower[N int | int64 | float64 | time.Duration](limit, recorded N) N {
-	if recorded > 0 {
-		return min(limit, recorded)
+	if recorded > 0 && (limit <= 0 || recorded < limit) { // a limit below 0 is none
+		return recorded
 	}
 	return limit
 }

@@ -144,7 +144,7 @@ func (s *Store) RecordedHead(_ context.Context, jobID string) (store.Head, error
 	return s.summary(dir, jobID).head, nil
 }
 
-// summary is readSummary for a reader, which does without it.
+// summary returns what job.json says. If it cannot be read, a reader does without it.
 func (s *Store) summary(dir *os.Root, jobID string) position {
 	p, err := readSummary(dir, jobID)
 	if err != nil {
