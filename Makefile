@@ -60,7 +60,7 @@ RACE  := GORACE=atexit_sleep_ms=0 go test -race -vet=off -count=1 -timeout 30m
 
 # Packages that try very many cases, or the same in very many rounds. The race detector sees
 # a sample of them (-short); conformance and cases try all of them without it.
-TABLES  := ./internal/lockfile ./internal/manifest ./internal/secret ./internal/workspace ./store/file
+TABLES  := ./engine ./internal/lockfile ./internal/manifest ./internal/secret ./internal/workspace ./store/file
 SAMPLED := $(TABLES) ./internal/providers
 MODULE  := $(shell sed -n 's/^module //p' go.mod)
 
