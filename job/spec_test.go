@@ -167,7 +167,7 @@ func TestResume(t *testing.T) {
 	}
 	recorded.Isolation.Container = Container{Memory: 1 << 30, CPUs: 1, PIDs: 100, TmpSize: 64 << 20, CacheSize: 8 << 30, TotalTimeout: time.Hour, MaxJournalBytes: -1, Offline: true}
 	strict := DefaultContainer()
-	strict.Memory, strict.CPUs, strict.PIDs, strict.TmpSize, strict.TotalTimeout, strict.Offline = 1<<30, 1, 90, 64<<20, time.Hour, true
+	strict.Memory, strict.CPUs, strict.PIDs, strict.TmpSize, strict.CacheSize, strict.TotalTimeout, strict.Offline = 1<<30, 1, 90, 64<<20, 8<<30, time.Hour, true
 	contained := Spec{Workspace: Workspace{Dir: "/w"}, Settings: Settings{Isolation: Isolation{Container: Container{Memory: 4 << 30, PIDs: 90, CacheSize: -1}}}}
 	if err := contained.Resume(recorded, providers{}); err != nil || !cmp.Equal(contained.Isolation.Container, strict) {
 		t.Errorf("%v, (-want +got)\n%s", err, cmp.Diff(strict, contained.Isolation.Container))

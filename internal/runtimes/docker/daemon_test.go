@@ -184,9 +184,11 @@ func TestNobodyThere(t *testing.T) {
 func TestNotConnected(t *testing.T) {
 	d := &Daemon{Host: "unix:///e.sock"}
 	for cause, want := range map[error]string{
-		&net.OpError{Op: "dial", Err: syscall.EACCES}:       "no permission to use the Docker daemon at unix:///e.sock: join its group",
-		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}: "cannot reach the Docker daemon at unix:///e.sock: start it",
-		&api.Error{Status: 500, Message: "busy"}:            "the Docker daemon at unix:///e.sock: busy",
+		&api.ConnectionError{Err: syscall.EACCES}:       "no permission to use the Docker daemon at unix:///e.sock: join its group",
+		&api.ConnectionError{Err: syscall.ECONNREFUSED}: "cannot reach the Docker daemon at unix:///e.sock: start it",
+		&api.ConnectionError{Err: syscall.EINVAL}:       "the Docker daemon at unix:///e.sock: invalid argument",
+		errors.New("decode the answer"):                 "the Docker daemon at unix:///e.sock: decode the answer",
+		&api.Error{Status: 500, Message: "busy"}:        "the Docker daemon at unix:///e.sock: busy",
 	} {
 		if err := d.unreachable(cause); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: %v", cause, err)
