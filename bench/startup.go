@@ -61,7 +61,7 @@ func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	dearest, err := firstRequests(ctx, dir, p)
+	expensive, err := firstRequests(ctx, dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
 	return []figure{
 		{"CPU of perstack --version, to a one-line program", version.times(line), 5, "%.1f"},
 		{"CPU up to the first request, to a one-line program", first.times(line), 12, "%.1f"},
-		{"the same with the most expensive provider", dearest.times(line), 16, "%.1f"},
+		{"the same with the most expensive provider", expensive.times(line), 16, "%.1f"},
 		{"memory of a run of one step, MB", one.peak, 40, "%.0f"},
 		{"size of the stripped static binary, MB", float64(info.Size()) / (1 << 20), 24, "%.1f"},
 	}, nil
