@@ -163,8 +163,10 @@ func securityOption(options []string, name string) (profile string, ok bool) {
 func (d *Daemon) unreachable(err error) error {
 	_, silent := errors.AsType[*api.ConnectionError](err)
 	switch {
-	case !silent, errors.Is(err, syscall.EINVAL): // it answers, or the path of its socket is too long
+	case !silent:
 		return fmt.Errorf("the Docker daemon at %s: %w", d.Host, err)
+	case errors.Is(err, syscall.EINVAL): // what the kernel says of such a path
+		return fmt.Errorf("the path of the Docker daemon's socket, %s, is too long for a socket; let DOCKER_HOST name a shorter one, such as a link to it", d.Host)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("no permission to use the Docker daemon at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+
 			"(and log in again; members of that group can become root), or use a rootless daemon", d.Host)

@@ -186,7 +186,7 @@ func TestNotConnected(t *testing.T) {
 	for cause, want := range map[error]string{
 		&api.ConnectionError{Err: syscall.EACCES}:       "no permission to use the Docker daemon at unix:///e.sock: join its group",
 		&api.ConnectionError{Err: syscall.ECONNREFUSED}: "cannot reach the Docker daemon at unix:///e.sock: start it",
-		&api.ConnectionError{Err: syscall.EINVAL}:       "the Docker daemon at unix:///e.sock: invalid argument",
+		&api.ConnectionError{Err: syscall.EINVAL}:       "the path of the Docker daemon's socket, unix:///e.sock, is too long for a socket; let DOCKER_HOST name a shorter one",
 		errors.New("decode the answer"):                 "the Docker daemon at unix:///e.sock: decode the answer",
 		&api.Error{Status: 500, Message: "busy"}:        "the Docker daemon at unix:///e.sock: busy",
 	} {
