@@ -26,6 +26,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
 	"github.com/perstack-go/perstack/internal/cli/validate"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/version"
 )
 
@@ -51,7 +52,7 @@ func Main(ctx context.Context, h *host.Host, args []string) int {
 // exitCode is that of the error, unless a signal was its cause: a command that was
 // stopped before there was anything to save ends like one that was stopped later.
 func exitCode(ctx context.Context, err error) int {
-	var s host.Signal
+	var s process.Signal
 	if errors.As(err, &s) || errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &s) {
 		return s.ExitCode()
 	}

@@ -32,6 +32,7 @@ var arrows = []arrow{
 	{"internal/workspace", ""},
 	{"internal/owner", ""},
 	{"internal/userfile", ""},
+	{"internal/process", ""},
 	{"internal/wording", ""},
 	{"internal/schema", "rawjson"},
 	{"internal/netaddr", "internal/wording"},
@@ -72,9 +73,9 @@ var arrows = []arrow{
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/env internal/lockfile internal/manifest internal/netaddr internal/schema internal/toml internal/userfile internal/wording " +
+		"internal/env internal/lockfile internal/manifest internal/netaddr internal/process internal/schema internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
-	{"cmd/...", "internal/cli/... internal/sandbox"}, // main hardens the process before anything else
+	{"cmd/...", "internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
 
 	// Tests.
 	{"internal/rules", ""},

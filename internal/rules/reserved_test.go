@@ -69,13 +69,15 @@ var nameReservations = []reservation{
 	},
 	{
 		what: "os.Getenv os.LookupEnv os.Environ os.ExpandEnv os.Setenv os.Unsetenv os.Clearenv syscall.Getenv syscall.Environ",
-		only: "internal/cli/host .", // . for programs that hand in no environment
+		// . for programs that hand in no environment. internal/process removes what was read.
+		only: "internal/cli/host internal/process .",
 		why:  "only internal/cli/host reads the environment of the process, so that a secret has one way in",
 	},
 	{
 		// A supervisor is told by its arguments what it is, and ends without going back to main.
+		// A second signal ends the process at once.
 		what: "os.Args os.Exit",
-		only: "cmd/... internal/cli/host internal/sandbox",
+		only: "cmd/... internal/process internal/sandbox",
 		why:  "the process belongs to main; arguments are handed in, and an error is handed back",
 	},
 	{

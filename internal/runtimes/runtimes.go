@@ -114,6 +114,20 @@ func HideKeys(to engine.Secrets, provider string, lookup func(variable string) s
 	}
 }
 
+// HideAllKeys hides the keys of all providers, that of the registry, and the passwords in
+// addresses of proxies.
+func HideAllKeys(to engine.Secrets, lookup func(variable string) string) {
+	to.AddKey("PERSTACK_API_KEY", lookup("PERSTACK_API_KEY"))
+	for _, provider := range model.Providers() {
+		HideKeys(to, provider, lookup)
+	}
+	for _, name := range []string{
+		"PERSTACK_PROXY_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
+	} {
+		to.AddIfRandom(name, lookup(name))
+	}
+}
+
 // hideBody hides the strings of a JSON value, each under the path of its member; name is that
 // of the value itself.
 func hideBody(to engine.Secrets, name string, value jsontext.Value) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/process"
 )
 
 // Options are what the command can be told.
@@ -195,7 +196,7 @@ func (o *Options) print(line egress.Line) error {
 
 // outcome says how the proxy ended.
 func outcome(err error) error {
-	var s host.Signal
+	var s process.Signal
 	switch {
 	case errors.As(err, &s):
 		return host.Exit(s.ExitCode())

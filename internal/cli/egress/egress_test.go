@@ -21,6 +21,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/process"
 )
 
 func TestOptions(t *testing.T) {
@@ -142,7 +143,7 @@ func TestRunWithFlags(t *testing.T) {
 	if a := p.next().Access; a == nil || *a != (egress.Access{ID: 1, Listener: "egress", Host: "example.com", Port: 443, Reason: egress.ReasonDomain}) {
 		t.Errorf("got %+v", a)
 	}
-	p.stop(host.Signal{Signal: syscall.SIGTERM})
+	p.stop(process.Signal{Signal: syscall.SIGTERM})
 	if err := <-p.ended; host.ExitCode(err) != host.ExitTerminate || host.Describe(err) != "" {
 		t.Errorf("ended with %v", err)
 	}
@@ -222,7 +223,7 @@ func TestRunRefusesInput(t *testing.T) {
 	}
 	in, _ := io.Pipe()
 	p := start(t, Options{Policy: "-"}, "", in) // nothing comes
-	p.stop(host.Signal{Signal: os.Interrupt})
+	p.stop(process.Signal{Signal: os.Interrupt})
 	if err := <-p.ended; host.ExitCode(err) != host.ExitInterrupt {
 		t.Errorf("ended with %v", err)
 	}

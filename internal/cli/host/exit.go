@@ -6,6 +6,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/store"
@@ -13,14 +14,16 @@ import (
 
 // The exit codes of perstack. They are a promise to scripts.
 const (
-	ExitOK        = 0   // completed
-	ExitFailure   = 1   // stopped by an error: provider, tool, sandbox, store, internal
-	ExitUsage     = 2   // wrong usage or configuration; nothing was started
-	ExitLimit     = 3   // a limit was reached
-	ExitWaiting   = 4   // waiting for the user
-	ExitHangup    = 129 // by SIGHUP, after the state was saved
-	ExitInterrupt = 130 // by SIGINT, after the state was saved
-	ExitTerminate = 143 // by SIGTERM, after the state was saved
+	ExitOK      = 0 // completed
+	ExitFailure = 1 // stopped by an error: provider, tool, sandbox, store, internal
+	ExitUsage   = 2 // wrong usage or configuration; nothing was started
+	ExitLimit   = 3 // a limit was reached
+	ExitWaiting = 4 // waiting for the user
+
+	// By a signal, after the state was saved.
+	ExitHangup    = process.ExitHangup    // 129
+	ExitInterrupt = process.ExitInterrupt // 130
+	ExitTerminate = process.ExitTerminate // 143
 )
 
 // An ExitError is an error with its exit code. An empty Err means that nothing is left to

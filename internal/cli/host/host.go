@@ -8,6 +8,7 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/secret"
 )
 
@@ -58,7 +60,7 @@ func System() *Host {
 	}
 	home, _ := os.UserHomeDir()
 	environ := os.Environ()
-	forget(environ)
+	process.Forget(environ)
 	return &Host{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
@@ -89,6 +91,14 @@ func commandName() string {
 	return "perstack"
 }
 
+// Saves says that the command saves its work when it is stopped.
+func (h *Host) Saves() { h.saves.Store(true) }
+
+// Interruptible is [process.Interruptible] with the messages of this command.
+func (h *Host) Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return process.Interruptible(ctx, h.Stderr, h.saves.Load)
+}
+
 // Getenv returns a variable of the process environment, or "".
 func (h *Host) Getenv(name string) string {
 	for _, v := range h.Environ {
@@ -117,29 +127,6 @@ func (h *Host) ChoseStorage(flag string) bool {
 // PERSTACK_STORAGE_PATH, else perstack in the working directory.
 func (h *Host) StoragePath(flag string) string {
 	return h.Path(cmp.Or(flag, h.Getenv("PERSTACK_STORAGE_PATH"), "perstack"))
-}
-
-// forget removes variables from the environment of this process, except for those that the
-// Go libraries read later.
-func forget(environ []string) {
-	for _, v := range environ {
-		if name, _, _ := strings.Cut(v, "="); name != "" && !readLater(name) {
-			_ = os.Unsetenv(name) // the name came from the environment, so it is one
-		}
-	}
-}
-
-// readLater reports the variables that libraries read when they need them: for paths,
-// proxies and the behaviour of the Go runtime. Letter case is ignored, as on some systems.
-func readLater(name string) bool {
-	switch strings.ToUpper(name) {
-	case "PATH", "HOME", "TMPDIR", "TZ", "ZONEINFO", "LANG", "LC_ALL", "TERM",
-		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "LOCALDOMAIN", "RES_OPTIONS",
-		"GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
-		"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "TEMP", "TMP", "USERPROFILE", "PATHEXT", "COMSPEC":
-		return true
-	}
-	return strings.HasPrefix(name, "=") // the current directories of drives on Windows
 }
 
 // CachePath returns the directory for what can be fetched again, for all projects of the

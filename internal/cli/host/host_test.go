@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/store"
 )
@@ -33,9 +34,9 @@ func TestExitCode(t *testing.T) {
 		{store.CheckID("../x"), 2},
 		{Exit(ExitLimit), 3},
 		{Exit(ExitWaiting), 4},
-		{Exit(Signal{syscall.SIGHUP}.ExitCode()), 129},
-		{Exit(Signal{syscall.SIGINT}.ExitCode()), 130},
-		{Exit(Signal{syscall.SIGTERM}.ExitCode()), 143},
+		{Exit(process.Signal{Signal: syscall.SIGHUP}.ExitCode()), 129},
+		{Exit(process.Signal{Signal: syscall.SIGINT}.ExitCode()), 130},
+		{Exit(process.Signal{Signal: syscall.SIGTERM}.ExitCode()), 143},
 	}
 	for _, tt := range tests {
 		if got := ExitCode(tt.err); got != tt.want {

@@ -113,18 +113,6 @@ func TestAddConfig(t *testing.T) {
 	}
 }
 
-// Only a command that saves says that it does.
-func TestStoppingWords(t *testing.T) {
-	h := &Host{}
-	if got := h.stopping() + h.quitting(); strings.Contains(got, "sav") || strings.Contains(got, "record") {
-		t.Errorf("install would say %q", got)
-	}
-	h.Saves()
-	if got := h.stopping(); !strings.HasPrefix(got, "stopping and saving") {
-		t.Errorf("run would say %q", got)
-	}
-}
-
 // Names that are taken are known before a run, if all lists are.
 func TestCollisions(t *testing.T) {
 	e := load(t, `

@@ -11,22 +11,12 @@ import (
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
-	"github.com/perstack-go/perstack/model"
 )
 
 // HideSecrets adds keys to the secrets that are not printed: those of all providers, not
 // only of the one in use, and that of the registry.
 func (h *Host) HideSecrets(lookup func(name string) string) {
-	h.Secrets.AddKey("PERSTACK_API_KEY", lookup("PERSTACK_API_KEY"))
-	for _, provider := range model.Providers() {
-		runtimes.HideKeys(&h.Secrets, provider, lookup)
-	}
-	// The address of a proxy may contain a password.
-	for _, name := range []string{
-		"PERSTACK_PROXY_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
-	} {
-		h.Secrets.AddIfRandom(name, lookup(name))
-	}
+	runtimes.HideAllKeys(&h.Secrets, lookup)
 }
 
 // HideProject adds the secrets of a file and its environment to those that are not printed,

@@ -25,6 +25,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
@@ -77,7 +78,7 @@ func Run(ctx context.Context, opts *Options) error {
 		return host.Usagef("perstack inside is for containers; run an Expert in one with: perstack run <expert> <query> --runtime docker")
 	}
 	// Commands have our user, and may send us signals.
-	defer host.WithoutDumps()()
+	defer process.WithoutDumps()()
 	// They may also multiply until the container has no thread left.
 	sandbox.ReserveThreads(spareThreads)
 	conn, err := dial(ctx, opts.Host)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -33,7 +32,7 @@ func (w *work) beat(done <-chan struct{}) {
 
 // logger sends warnings to the host, and with Verbose everything.
 func (w *work) logger() *slog.Logger {
-	return host.LineLogger(w.document.Spec.Verbose, func(level slog.Level, line string) error {
+	return terminal.LineLogger(w.document.Spec.Verbose, func(level slog.Level, line string) error {
 		return w.conn.Send(hostlink.Up{Log: &hostlink.Log{Level: level.String(), Text: w.clean(line)}})
 	})
 }

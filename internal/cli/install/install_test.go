@@ -20,6 +20,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
@@ -366,11 +367,11 @@ func TestInstallInterrupted(t *testing.T) {
 	before := b.lock()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.during = func(ctx context.Context, skill string) {
-		cancel(host.Signal{Signal: syscall.SIGINT})
+		cancel(process.Signal{Signal: syscall.SIGINT})
 		<-ctx.Done()
 	}
 	_, err := b.install(ctx, update)
-	var signal host.Signal
+	var signal process.Signal
 	if !errors.As(err, &signal) || signal.ExitCode() != host.ExitInterrupt || b.lock() != before {
 		t.Errorf("error = %v", err)
 	}

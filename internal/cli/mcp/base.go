@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/mcp/serve"
@@ -181,7 +182,7 @@ func limitSize(files *workspace.Workspace, most int64, cancel context.CancelCaus
 
 // outcome turns the end of the server into an exit code.
 func outcome(err error) error {
-	var s host.Signal
+	var s process.Signal
 	var l *engine.LimitError
 	switch {
 	case errors.As(err, &s):

@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -119,7 +120,7 @@ func TestOutcome(t *testing.T) {
 		want string
 	}{
 		{nil, 0, ""},
-		{host.Signal{Signal: syscall.SIGTERM}, 143, ""},
+		{process.Signal{Signal: syscall.SIGTERM}, 143, ""},
 		{fmt.Errorf("write to the client: %w", syscall.EPIPE), 0, ""},
 		{io.ErrShortWrite, 1, "short write"},
 		{&engine.LimitError{Limit: event.LimitWorkspace, Used: 20, Max: 10}, 3, "takes 20 bytes or more, and 10 are allowed"},

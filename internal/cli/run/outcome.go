@@ -11,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skills"
@@ -75,7 +76,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 	var lost *docker.LostError
 	var unusable *docker.DaemonError
 	var choice *providers.ChoiceError
-	var stopped host.Signal
+	var stopped process.Signal
 	switch {
 	case !o.began && ctx.Err() != nil && errors.As(context.Cause(ctx), &stopped):
 		kept := "nothing was recorded"
@@ -158,7 +159,7 @@ func (o *Options) hint(err error) error {
 
 // interruptCode is that of the signal, or of a failure when the output was closed.
 func interruptCode(ctx context.Context) int {
-	var s host.Signal
+	var s process.Signal
 	if errors.As(context.Cause(ctx), &s) {
 		return s.ExitCode()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/job"
@@ -44,7 +45,7 @@ func TestExplainNoEngine(t *testing.T) {
 // Who stops a run before the Expert began is not told that something was saved.
 func TestStoppedBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(host.Signal{Signal: os.Interrupt})
+	cancel(process.Signal{Signal: os.Interrupt})
 	for name, tt := range map[string]struct {
 		history *engine.History
 		began   bool

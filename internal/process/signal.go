@@ -1,8 +1,9 @@
-package host
+package process
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +14,13 @@ import (
 type Signal struct{ os.Signal }
 
 func (s Signal) Error() string { return "received " + s.Signal.String() }
+
+// The exit codes after a signal.
+const (
+	ExitHangup    = 129 // SIGHUP
+	ExitInterrupt = 130 // SIGINT
+	ExitTerminate = 143 // SIGTERM
+)
 
 // ExitCode returns the code that a program ends with after the signal.
 func (s Signal) ExitCode() int {
@@ -30,8 +38,9 @@ const echo = 100 * time.Millisecond
 
 // Interruptible returns a context that the first signal cancels, with a [Signal] as its
 // cause, so that a run can save. A second interrupt ends the program immediately: the
-// journal is valid at any time. A message on standard error says so.
-func (h *Host) Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+// journal is valid at any time. A message on stderr says so; saves tells whether there is
+// something to save at that moment.
+func Interruptible(ctx context.Context, stderr io.Writer, saves func() bool) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -51,13 +60,13 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 				if s != os.Interrupt || time.Since(first) < echo {
 					continue
 				}
-				fmt.Fprintln(h.Stderr, "perstack: "+h.quitting())
+				fmt.Fprintln(stderr, "perstack: "+quitting(saves()))
 				// Commands are killed because this process ends, and not before: otherwise the
 				// run would begin to record their end.
 				os.Exit(Signal{s}.ExitCode())
 			}
 			first = time.Now()
-			fmt.Fprintln(h.Stderr, "perstack: "+h.stopping())
+			fmt.Fprintln(stderr, "perstack: "+stopping(saves()))
 			cancel(Signal{s})
 		}
 	}()
@@ -81,20 +90,17 @@ func WithoutDumps() (stop func()) {
 	return func() { signal.Stop(ignored) }
 }
 
-// Saves says that the command saves its work when it is stopped.
-func (h *Host) Saves() { h.saves.Store(true) }
-
 // stopping is the message after the first signal.
-func (h *Host) stopping() string {
-	if h.saves.Load() {
+func stopping(saves bool) string {
+	if saves {
 		return "stopping and saving; interrupt again to quit at once"
 	}
 	return "stopping; interrupt again to quit at once"
 }
 
 // quitting is the message after the second signal.
-func (h *Host) quitting() string {
-	if h.saves.Load() {
+func quitting(saves bool) string {
+	if saves {
 		return "quit at once; commands that were running are killed, and their outcome is not recorded"
 	}
 	return "quit at once; commands that were running are killed"

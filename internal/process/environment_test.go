@@ -1,4 +1,4 @@
-package host
+package process
 
 import (
 	"os"
@@ -13,7 +13,7 @@ func TestForget(t *testing.T) {
 		t.Setenv(name, "canary")
 		environ = append(environ, name+"=canary")
 	}
-	forget(environ)
+	Forget(environ)
 	for name, stays := range names {
 		if value, ok := os.LookupEnv(name); ok != stays || stays && value != "canary" {
 			t.Errorf("%s is %q, %t", name, value, ok)
