@@ -40,6 +40,7 @@ var arrows = []arrow{
 	{"internal/toml", "internal/wording"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
+	{"internal/egress/server", "internal/egress/... internal/sandbox internal/secret internal/terminal"},
 	{"internal/sandbox/...", "event expert internal/egress internal/env internal/sandbox/landlock"},
 	{"internal/narrate", values + "internal/wording"},
 

@@ -1,8 +1,6 @@
 package egress
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/egress/server"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -32,14 +31,10 @@ func (o *Options) proxyConfig(ctx context.Context, cancel context.CancelCauseFun
 		config, err = o.fromFile()
 	}
 	switch {
-	case ctx.Err() != nil:
-		return egress.ProxyConfig{}, outcome(context.Cause(ctx))
+	case err != nil && ctx.Err() != nil:
+		return egress.ProxyConfig{}, context.Cause(ctx)
 	case err != nil:
 		return egress.ProxyConfig{}, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	o.Host.Secrets.AddIfRandom("upstream", config.Upstream)
-	for _, l := range config.Listeners {
-		o.Host.Secrets.AddKey("token", l.Token)
 	}
 	return config, nil
 }
@@ -114,54 +109,14 @@ func (o *Options) readFile(name string, most int64, secret func(data []byte) boo
 	return data, err
 }
 
-// fromInput reads a policy from the first line of standard input. Nothing may follow but
-// the end, by which the parent process stops the proxy, even when it dies.
+// fromInput reads a policy from standard input, whose end ends the context.
 func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc) (egress.ProxyConfig, error) {
-	in := bufio.NewReader(o.Host.Stdin)
-	line, err := readLine(ctx, in)
-	if err != nil {
-		return egress.ProxyConfig{}, fmt.Errorf("--policy -: %w", err)
-	}
-	config, err := egress.ParseProxyConfig(line)
-	if err != nil {
-		return egress.ProxyConfig{}, fmt.Errorf("--policy -: %w; it must be one line", err)
-	}
-	go func() {
-		if _, err := in.ReadByte(); err == nil {
-			cancel(host.Usagef("--policy -: more than one line was sent"))
-			return
+	named := func(err error) error {
+		if wrong, ok := errors.AsType[*server.UsageError](err); ok {
+			return host.Usagef("--policy -: %w", wrong.Err)
 		}
-		cancel(errInputEnded)
-	}()
-	return config, nil
-}
-
-// readLine reads up to the end of a line, unless the context ends first: then the reader
-// is left behind with its input.
-func readLine(ctx context.Context, in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	done := make(chan error, 1)
-	go func() {
-		for {
-			part, err := in.ReadSlice('\n')
-			line = append(line, part...)
-			switch {
-			case len(line) > egress.MaxPolicy:
-				done <- fmt.Errorf("the line has more than %d bytes", egress.MaxPolicy)
-				return
-			case err == nil:
-				done <- nil
-				return
-			case !errors.Is(err, bufio.ErrBufferFull):
-				done <- errors.New("the input ended before its first line did")
-				return
-			}
-		}
-	}()
-	select {
-	case err := <-done:
-		return bytes.TrimSpace(line), err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return err
 	}
+	config, err := server.ReadConfig(ctx, o.Host.Stdin, func(cause error) { cancel(named(cause)) })
+	return config, named(err)
 }

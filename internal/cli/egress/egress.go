@@ -1,23 +1,24 @@
-// Package egress is the command that runs the proxy of package egress as a program: in
-// the container beside an Expert, or for any program that a user wants to restrict.
+// Package egress is the command that runs the proxy of package egress as a program, for any
+// program that a user wants to restrict.
 //
-// It decides nothing itself. Start reading at [New], then [Run].
+// It turns flags into listeners, and decides nothing itself. Start reading at [New], then
+// [Run].
 package egress
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/egress/server"
 	"github.com/perstack-go/perstack/internal/process"
+	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
 // Options are what the command can be told.
@@ -107,7 +108,7 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 	flags.IntVar(&opts.MaxConnections, "max-connections", egress.DefaultMaxConnections, "most connections that can be open at once")
 	flags.StringVar(&opts.Policy, "policy", "", "file with listeners in JSON, or - for one line of standard input")
 	flags.StringVar(&opts.Squid, "squid", "", "use Squid: the program in PATH, or --squid=PROGRAM")
-	flags.Lookup("squid").NoOptDefVal = defaultSquid
+	flags.Lookup("squid").NoOptDefVal = server.DefaultSquid
 	flags.StringArrayVar(&opts.DNS, "dns", nil, "address of a name server for Squid; can be repeated")
 	for _, name := range []string{"listen", "allow", "max-connections", "dns"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
@@ -134,9 +135,6 @@ func (o *Options) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// errInputEnded is the end of standard input: the parent process has ended, or wants this.
-var errInputEnded = errors.New("the input ended")
-
 // Run serves until the input ends, a signal comes or a decision cannot be reported. The
 // error carries the exit code.
 func Run(ctx context.Context, opts *Options) error {
@@ -144,19 +142,32 @@ func Run(ctx context.Context, opts *Options) error {
 	defer cancel(nil)
 	config, err := opts.proxyConfig(ctx, cancel)
 	if err != nil {
+		return outcome(err)
+	}
+	proxy := &server.Server{Stdout: opts.Host.Stdout, Secrets: &opts.Host.Secrets}
+	if proxy.Squid, err = opts.squid(); err != nil {
 		return err
 	}
-	if opts.Squid != "" {
-		return opts.serveSquid(ctx, config)
-	}
-	proxy, err := egress.Listen(ctx, config, egress.ProxyOptions{Report: opts.print})
-	if err != nil {
-		return fmt.Errorf("cannot listen: %w", err)
-	}
 	if opts.Policy == "" {
-		opts.announce(proxy.Listeners()[0].Address)
+		proxy.Ready = opts.announce
 	}
-	return outcome(proxy.Serve(ctx))
+	return outcome(proxy.Serve(ctx, config))
+}
+
+// squid is the Squid that the flags name; nil for the builtin proxy.
+func (o *Options) squid() (*server.Squid, error) {
+	if o.Squid == "" {
+		return nil, nil
+	}
+	s := &server.Squid{Program: o.Squid, Environ: o.Host.Environ}
+	for _, text := range o.DNS {
+		a, err := netip.ParseAddr(text)
+		if err != nil || a.Zone() != "" {
+			return nil, host.Usagef("--dns must be an address, like 192.0.2.53")
+		}
+		s.DNS = append(s.DNS, a)
+	}
+	return s, nil
 }
 
 // announce tells a person how the proxy is used.
@@ -181,27 +192,19 @@ func (o *Options) variable(address string) string {
 	return "http://" + address
 }
 
-// print writes one line. All of it is written at once, so that lines stay whole.
-func (o *Options) print(line egress.Line) error {
-	data, err := json.Marshal(line)
-	if err != nil {
-		return err
-	}
-	// What a client says must not show a secret that it got hold of.
-	if _, err := io.WriteString(o.Host.Stdout, o.Host.Secrets.Redact(string(data))+"\n"); err != nil {
-		return fmt.Errorf("cannot report a decision: %w", err)
-	}
-	return nil
-}
-
-// outcome says how the proxy ended.
+// outcome gives an error its exit code, and hints their flags.
 func outcome(err error) error {
 	var s process.Signal
+	var usage *server.UsageError
 	switch {
 	case errors.As(err, &s):
 		return host.Exit(s.ExitCode())
-	case errors.Is(err, errInputEnded):
-		return nil
+	case errors.Is(err, server.ErrRoot):
+		return host.Usagef("%w; run perstack egress --squid as another user", err)
+	case errors.As(err, &usage):
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	case errors.Is(err, sandbox.ErrNotFound):
+		return fmt.Errorf("%w; install Squid, or name it: --squid=/path/to/squid", err)
 	}
 	return err
 }

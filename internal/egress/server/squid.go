@@ -1,4 +1,4 @@
-package egress
+package server
 
 import (
 	"context"
@@ -12,15 +12,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/egress/squid"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
+// DefaultSquid is how Squid is called in PATH.
+const DefaultSquid = "squid"
+
 const (
-	defaultSquid = "squid"
 	// sbin is where systems keep Squid, which is not in every PATH.
 	sbin = "/usr/local/sbin:/usr/sbin"
 
@@ -31,19 +32,25 @@ const (
 	maxSaid    = 4 << 10 // of its last words
 )
 
+// A Squid is the program that carries connections instead of ours.
+type Squid struct {
+	Program string       // looked up in PATH of Environ and in the directories for servers
+	DNS     []netip.Addr // name servers that it asks; empty for those of the machine
+	Environ []string     // of this process
+}
+
+// ErrRoot says that Squid cannot be started by root: it would change its user.
+var ErrRoot = errors.New("squid does not work as root")
+
 // serveSquid has Squid carry out the listeners, and reports what it tells. It returns when
 // Squid ends, or the context: then Squid is ended.
-func (o *Options) serveSquid(ctx context.Context, config egress.ProxyConfig) error {
-	servers, err := o.servers()
+func (s *Server) serveSquid(ctx context.Context, config egress.ProxyConfig) error {
+	text, err := squid.Config(config, s.Squid.DNS)
 	if err != nil {
-		return err
-	}
-	text, err := squid.Config(config, servers)
-	if err != nil {
-		return &host.ExitError{Code: host.ExitUsage, Err: err}
+		return &UsageError{err}
 	}
 	if os.Geteuid() == 0 {
-		return host.Usagef("Squid does not work as root; run perstack egress --squid as another user")
+		return &UsageError{ErrRoot}
 	}
 	if err := config.Vacant(ctx); err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
@@ -60,20 +67,17 @@ func (o *Options) serveSquid(ctx context.Context, config egress.ProxyConfig) err
 	programs := sandbox.NewSupervisor()
 	defer programs.Close()
 	running, err := programs.Start(ctx, sandbox.Server{
-		Program: o.Squid, Args: []string{"-N", "-d", "0", "-f", file}, Dir: dir, Environ: o.Host.Environ,
-		Set: map[string]string{"PATH": strings.TrimPrefix(o.Host.Getenv("PATH")+":"+sbin, ":")},
+		Program: s.Squid.Program, Args: []string{"-N", "-d", "0", "-f", file}, Dir: dir, Environ: s.Squid.Environ,
+		Set: map[string]string{"PATH": strings.TrimPrefix(sandbox.Variable(s.Squid.Environ, "PATH")+":"+sbin, ":")},
 	})
-	if errors.Is(err, sandbox.ErrNotFound) {
-		return fmt.Errorf("%w: %s; install Squid, or name it: --squid=/path/to/squid", err, o.Squid)
-	}
 	if err != nil {
 		return err
 	}
-	return o.follow(ctx, running, config)
+	return s.follow(ctx, running, config)
 }
 
 // follow reports what a started Squid does until it ends.
-func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, config egress.ProxyConfig) error {
+func (s *Server) follow(ctx context.Context, running *sandbox.ServerProcess, config egress.ProxyConfig) error {
 	log, err := squid.NewLog(running.Stdout, config)
 	if err != nil {
 		return errors.Join(err, running.Stop(squidGrace))
@@ -86,16 +90,16 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, co
 	ready := make(chan struct{})
 	listening.Go(func() { // from here on, all that Squid tells is reported, in its order
 		<-ready
-		fail(o.report(log))
+		fail(s.report(log))
 	})
 	starting, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its listeners within %s", squidStart))
 	defer cancel()
 	if err := config.Opened(starting, running.Done()); err != nil {
 		fail(err)
-	} else if err := o.print(egress.Line{Ready: config.Listeners}); err != nil {
+	} else if err := s.print(egress.Line{Ready: config.Listeners}); err != nil {
 		fail(err)
-	} else if o.Policy == "" {
-		o.announce(config.Listeners[0].Address)
+	} else if s.Ready != nil {
+		s.Ready(config.Listeners[0].Address)
 	}
 	close(ready)
 	select {
@@ -116,33 +120,20 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, co
 }
 
 // report prints decisions until there are no more, or one cannot be printed or trusted.
-func (o *Options) report(log *squid.Log) error {
+func (s *Server) report(log *squid.Log) error {
 	for {
 		access, closed, err := log.Next()
 		if err != nil {
 			return err
 		}
-		err = o.print(egress.Line{Access: &access})
+		err = s.print(egress.Line{Access: &access})
 		if err == nil && closed != nil {
-			err = o.print(egress.Line{Closed: closed})
+			err = s.print(egress.Line{Closed: closed})
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// servers are those that --dns names.
-func (o *Options) servers() ([]netip.Addr, error) {
-	var servers []netip.Addr
-	for _, text := range o.DNS {
-		a, err := netip.ParseAddr(text)
-		if err != nil || a.Zone() != "" {
-			return nil, host.Usagef("--dns must be an address, like 192.0.2.53")
-		}
-		servers = append(servers, a)
-	}
-	return servers, nil
 }
 
 // lastWords keeps the end of what a program says, in lines that can be shown.
