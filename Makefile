@@ -24,7 +24,7 @@ build: ## build bin/perstack: one static file, no paths of this machine inside
 
 # What you run while you work: no race detector, tests that take long leave themselves out
 # (testing.Short), and so do the packages that start many programs or containers.
-SLOW := /(test|bench|internal/testkit|internal/packages|internal/runtimes/docker|internal/cli/egress|internal/cli/inside)(/|$$)
+SLOW := /(test|bench|internal/testkit|internal/packages|internal/runtimes/docker|internal/cli/egress)(/|$$)
 quick: ## vet, and the unit tests that are fast
 	$(STATIC) go vet ./...
 	$(STATIC) go test -short -vet=off $$(go list ./... | grep -vE '$(SLOW)')

@@ -24,13 +24,16 @@
 // stricter of the Spec and the recorded job, unless Relax is set too.
 //
 // A program whose Experts run commands, or have skills that are started as processes,
-// calls [Init] first in main.
+// calls [Init] first in main. So does a program whose jobs run in containers.
 //
-// With [job.Docker] as the runtime of the Spec, the job runs in a container. The container
-// runs the perstack command, not the embedding program: a static perstack for Linux, of the
-// same version, is needed. Set PERSTACK_LINUX_BINARY in the environment, or in Parts.Environ,
-// to its path, or put it beside the program as perstack-linux-amd64 (or -arm64).
-// A model, skills or an approver in Parts cannot be used then.
+// With [job.Docker] as the runtime of the Spec, the job runs in a container. The program in
+// the container is the embedding program itself, if it runs on Linux and is static
+// (CGO_ENABLED=0): it is copied into an image, and started there Init does the work. Users
+// of the Docker daemon can read that image, so the program must have no secrets compiled in.
+// Otherwise a static perstack for Linux, of the same version, is needed. Set
+// PERSTACK_LINUX_BINARY in the environment, or in Parts.Environ, to its path, or put it
+// beside the program as perstack-linux-amd64 (or -arm64). A model, skills or an approver in
+// Parts cannot be used in a container.
 package perstack
 
 import (
@@ -43,6 +46,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/inside"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/job"
@@ -70,14 +74,19 @@ type (
 // ErrNoAnswer is returned by an [Approver] that has no answer now.
 var ErrNoAnswer = engine.ErrNoAnswer
 
-// Init makes the program able to run commands and the servers of skills. Call it at the
-// top of main (and of TestMain), before flags are read and anything is started: they are
-// supervised by a second process of the same program, which does its work inside this
-// call and never returns from it. In all other processes Init only notes that it was
-// called; without it, every command and every such skill fails with an error that says so.
+// Init makes the program able to run commands, the servers of skills, and jobs in
+// containers. Call it at the top of main (and of TestMain), before flags are read and
+// anything is started. Commands and servers are supervised by a second process of the same
+// program, and a container runs the same program: these processes do their work inside this
+// call and never return from it. In all other processes Init only notes that it was called;
+// without it, every command, every such skill and every job in a container fails with an
+// error that says so.
 //
-// The supervisor ends them all when the program ends, however it does.
-func Init() { sandbox.Init() }
+// The supervisor ends commands and servers when the program ends, however it does.
+func Init() {
+	sandbox.Init()
+	inside.Init(Run)
+}
 
 // Run runs a job and yields its events, each after it was recorded. How the job ended is
 // told by its last events; an error means that it could not start, or that its end could

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/process"
@@ -13,7 +14,7 @@ import (
 )
 
 func main() {
-	sandbox.Init() // this process may be its own supervisor
+	perstack.Init() // this process may be its own supervisor, or the program of a container
 	process.DelayCollection()
 	if err := sandbox.Harden(); err != nil { // before any secret is read
 		fmt.Fprintln(os.Stderr, "perstack:", err)

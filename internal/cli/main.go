@@ -17,7 +17,6 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/docker"
 	"github.com/perstack-go/perstack/internal/cli/egress"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/cli/inside"
 	"github.com/perstack-go/perstack/internal/cli/inspect"
 	"github.com/perstack-go/perstack/internal/cli/install"
 	"github.com/perstack-go/perstack/internal/cli/log"
@@ -98,7 +97,6 @@ and continue a run from any checkpoint.`,
 	root.AddCommand(
 		demo.New(h, nil),
 		docker.New(h, nil),
-		inside.New(h, nil),
 		egress.New(h, nil),
 		inspect.New(h, nil),
 		install.New(h, nil),

@@ -67,7 +67,10 @@ var arrows = []arrow{
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
 	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
 
-	// Where an Expert runs. Runtimes do not know each other.
+	// Where an Expert runs. Runtimes do not know each other. The program in a container is a
+	// process of its own, with a proxy or an engine.
+	{"internal/runtimes/docker/inside", values + "model engine internal/providers internal/runtimes internal/runtimes/docker/hostlink " +
+		"internal/process internal/secret internal/terminal internal/sandbox/... internal/egress/server"},
 	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
 		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace internal/packages internal/sandbox/... internal/egress"},
 
@@ -76,7 +79,7 @@ var arrows = []arrow{
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
 		"internal/env internal/lockfile internal/manifest internal/netaddr internal/process internal/schema internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
-	{"cmd/...", "internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
+	{"cmd/...", ". internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
 
 	// Tests.
 	{"internal/rules", ""},

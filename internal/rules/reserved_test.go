@@ -69,25 +69,26 @@ var nameReservations = []reservation{
 	},
 	{
 		what: "os.Getenv os.LookupEnv os.Environ os.ExpandEnv os.Setenv os.Unsetenv os.Clearenv syscall.Getenv syscall.Environ",
-		// . for programs that hand in no environment. internal/process removes what was read.
-		only: "internal/cli/host internal/process .",
+		// . for programs that hand in no environment. In a container there is no host.Host, and
+		// internal/process removes what both have read.
+		only: "internal/cli/host internal/process internal/runtimes/docker/inside .",
 		why:  "only internal/cli/host reads the environment of the process, so that a secret has one way in",
 	},
 	{
-		// A supervisor is told by its arguments what it is, and ends without going back to main.
-		// A second signal ends the process at once.
+		// A supervisor and the program in a container are told by their arguments what they are,
+		// and end without going back to main. A second signal ends the process at once.
 		what: "os.Args os.Exit",
-		only: "cmd/... internal/process internal/sandbox",
+		only: "cmd/... internal/process internal/runtimes/docker/inside internal/sandbox",
 		why:  "the process belongs to main; arguments are handed in, and an error is handed back",
 	},
 	{
 		what: "os.Stdin os.Stdout os.Stderr os.Getwd os.Chdir fmt.Print fmt.Printf fmt.Println slog.Default",
-		only: "cmd/... internal/cli/host",
+		only: "cmd/... internal/cli/host internal/runtimes/docker/inside", // which is main in a container
 		why:  "the process belongs to main; streams, directory and logger are handed in",
 	},
 	{
 		what: "context.Background context.TODO",
-		only: "cmd/...",
+		only: "cmd/... internal/runtimes/docker/inside", // which is main in a container
 		why:  "a context that nobody can cancel outlives its run; take it from the caller",
 	},
 }

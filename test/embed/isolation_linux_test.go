@@ -68,9 +68,9 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// The Spec alone runs the whole Expert in a container. The program that goes into it is
-// perstack, which an embedding program names in PERSTACK_LINUX_BINARY.
-func TestDocker(t *testing.T) {
+// inContainer is a job that reads a file of its workspace in a container.
+func inContainer(t *testing.T) job.Spec {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it makes an image")
 	}
@@ -79,13 +79,6 @@ func TestDocker(t *testing.T) {
 			t.Fatalf("CI needs a Docker daemon: %v", err)
 		}
 		t.Skipf("no Docker daemon: %v", err)
-	}
-	program := filepath.Join(t.TempDir(), "perstack")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "./cmd/perstack")
-	build.Dir = "../.."
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
 	}
 	spec := newSpec(t, "Read it.")
 	if err := os.WriteFile(filepath.Join(spec.Workspace.Dir, "note.txt"), []byte("On Tuesday."), 0o644); err != nil {
@@ -109,15 +102,62 @@ contains = "On Tuesday."
 text = "It is on Tuesday."
 `)
 	spec.Runtime = job.Docker
-	// Without it, the error names the variable, and what was found instead.
-	_, err := perstack.Answer(t.Context(), spec, perstack.Parts{Environ: without("PERSTACK_LINUX_BINARY")})
-	for _, want := range []string{"static perstack for linux/" + runtime.GOARCH, os.Args[0], "PERSTACK_LINUX_BINARY"} {
+	return spec
+}
+
+// The Spec alone runs the whole Expert in a container. The program that goes into it is the
+// embedding program, this test.
+func TestDocker(t *testing.T) {
+	spec := inContainer(t)
+	text, err := perstack.Answer(t.Context(), spec, perstack.Parts{Environ: without(linuxBinary)})
+	if err != nil && strings.Contains(err.Error(), "CGO_ENABLED=0") && os.Getenv("CI") == "" {
+		t.Skipf("this test was built with cgo: %v", err)
+	}
+	if err != nil || text != "It is on Tuesday." {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A program whose main function does not call Init cannot go into a container. The error
+// says so, and names the variable.
+func TestDockerWithoutInit(t *testing.T) {
+	spec := inContainer(t)
+	if os.Getenv(withoutInit) == "" {
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		again.Env = append(os.Environ(), withoutInit+"=1")
+		if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	_, err := perstack.Answer(t.Context(), spec, perstack.Parts{Environ: without(linuxBinary)})
+	for _, want := range []string{"static perstack for linux/" + runtime.GOARCH, os.Args[0], linuxBinary} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("without a program for the container: %v, want %q in it", err, want)
+			t.Errorf("%v, want %q in it", err, want)
 		}
 	}
-	text, _ := answer(t, spec, perstack.Parts{Environ: append(os.Environ(), "PERSTACK_LINUX_BINARY="+program)})
-	if text != "It is on Tuesday." {
+	if err != nil && !strings.Contains(err.Error(), "perstack.Init") && !strings.Contains(err.Error(), "CGO_ENABLED=0") {
+		t.Errorf("%v does not say what to do", err)
+	}
+}
+
+// linuxBinary names a perstack that goes into containers in place of this program.
+const linuxBinary = "PERSTACK_LINUX_BINARY"
+
+func TestDockerWithPerstack(t *testing.T) {
+	spec := inContainer(t)
+	program := filepath.Join(t.TempDir(), "perstack")
+	with := perstack.Parts{Environ: append(without(linuxBinary), linuxBinary+"="+program)}
+	if _, err := perstack.Answer(t.Context(), spec, with); err == nil || !strings.Contains(err.Error(), linuxBinary) || !strings.Contains(err.Error(), program) {
+		t.Errorf("a program that does not exist: %v", err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "./cmd/perstack")
+	build.Dir = "../.."
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if text, _ := answer(t, spec, with); text != "It is on Tuesday." {
 		t.Errorf("%q", text)
 	}
 }

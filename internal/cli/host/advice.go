@@ -8,13 +8,15 @@ import (
 
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 const install = "run: perstack install"
 
 // inCommands maps what libraries advise, who know no commands and flags, to those of perstack.
-var inCommands = strings.NewReplacer(lockfile.InstallAgain, install, manifest.SandboxAll, "--sandbox")
+var inCommands = strings.NewReplacer(lockfile.InstallAgain, install, manifest.SandboxAll, "--sandbox",
+	selftest.ShareSandbox, selftest.ShareSandbox+" with --shared-sandbox")
 
 // Advise writes what libraries advise as commands and flags.
 func Advise(text string) string { return inCommands.Replace(text) }

@@ -11,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 )
 
 // load reads a file with the given text.
@@ -83,6 +84,18 @@ func TestFileRules(t *testing.T) {
 	c.Path = at("perstack.toml")
 	if got := FileRules(c); !slices.Equal(got, Rules(c.Dir)) || len(got) != 2 {
 		t.Errorf("rules %q", got)
+	}
+}
+
+// What libraries advise is told with its flag.
+func TestAdvise(t *testing.T) {
+	for text, want := range map[string]string{
+		"use " + manifest.SandboxAll:                      "use --sandbox",
+		"use a newer kernel, or " + selftest.ShareSandbox: "use a newer kernel, or let all skills share one sandbox with --shared-sandbox",
+	} {
+		if got := Advise(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -16,25 +16,27 @@ const mainPackage = "github.com/perstack-go/perstack/cmd/perstack"
 const binaryVariable = "PERSTACK_LINUX_BINARY"
 
 // LinuxBinary finds the program that goes into the image: named, if the user named one;
-// else this one, if it is a static perstack for Linux on arch; else perstack-linux-<arch>
-// beside it, as releases have it. A program that embeds perstack cannot run in a container
-// itself, so it needs one of the others.
-func LinuxBinary(executable, named, arch string) (string, error) {
+// else this one, if it is static, for Linux on arch, and calls perstack.Init, which does the
+// work of a container; else perstack-linux-<arch> beside it, as releases have it.
+func LinuxBinary(executable string, callsInit bool, named, arch string) (string, error) {
 	if machine(arch) == elf.EM_NONE {
 		return "", fmt.Errorf("there is no perstack for containers of linux/%s; use a daemon on amd64 or arm64", arch)
 	}
 	if named != "" {
-		if err := checkBinary(named, arch); err != nil {
+		if err := checkPerstack(named, arch); err != nil {
 			return "", fmt.Errorf("%s: %w", binaryVariable, err)
 		}
 		return named, nil
 	}
-	own := checkBinary(executable, arch)
+	own := checkStatic(executable, arch)
+	if own == nil && !callsInit {
+		own = fmt.Errorf("%s cannot run in a container: its main function must call perstack.Init first", executable)
+	}
 	if own == nil {
 		return executable, nil
 	}
 	beside := filepath.Join(dirOf(executable), "perstack-linux-"+arch)
-	err := checkBinary(beside, arch)
+	err := checkPerstack(beside, arch)
 	if err == nil {
 		return beside, nil
 	}
@@ -64,18 +66,10 @@ func dirOf(executable string) string {
 	return filepath.Dir(executable)
 }
 
-// checkBinary says why a file is not a perstack that can run in a container without
-// anything else: the kernel would only say that there is no such file.
-func checkBinary(path, arch string) error {
-	// Opening a pipe would wait for its other end.
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxBinary {
-		return fmt.Errorf("%s is not a program: it is no regular file, or one of more than %d bytes", path, int64(maxBinary))
-	}
-	f, err := os.Open(path)
+// checkStatic says why a file is not a program that can run in a container without anything
+// else: the kernel would only say that there is no such file.
+func checkStatic(path, arch string) error {
+	f, err := openProgram(path)
 	if err != nil {
 		return err
 	}
@@ -90,8 +84,20 @@ func checkBinary(path, arch string) error {
 	if !isStatic(e) {
 		return fmt.Errorf("%s is not static: it was built with cgo, and the image has no libraries (CGO_ENABLED=0 builds it without)", path)
 	}
-	// A test, or a program that embeds perstack, does not have the commands that containers
-	// run.
+	return nil
+}
+
+// checkPerstack says why a file is not a perstack that can run in a container. Of another
+// program it cannot be told whether it calls perstack.Init.
+func checkPerstack(path, arch string) error {
+	if err := checkStatic(path, arch); err != nil {
+		return err
+	}
+	f, err := openProgram(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	build, err := buildinfo.Read(f)
 	if err != nil {
 		return fmt.Errorf("%s is not perstack: it does not say what it was built from", path)
@@ -100,6 +106,19 @@ func checkBinary(path, arch string) error {
 		return fmt.Errorf("%s is not perstack: it was built from %s", path, build.Path)
 	}
 	return nil
+}
+
+// openProgram opens a file that can be a program.
+func openProgram(path string) (*os.File, error) {
+	// Opening a pipe would wait for its other end.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxBinary {
+		return nil, fmt.Errorf("%s is not a program: it is no regular file, or one of more than %d bytes", path, int64(maxBinary))
+	}
+	return os.Open(path)
 }
 
 // isStatic reports whether a program asks for no loader and no libraries.

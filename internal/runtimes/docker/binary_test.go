@@ -46,11 +46,13 @@ func TestLinuxBinary(t *testing.T) {
 	for _, test := range []struct {
 		name              string
 		executable, named string
+		noInit            bool // main does not call perstack.Init
 		arch              string
 		want              string
 		errors            []string
 	}{
 		{name: "this one", executable: perstack, arch: arch, want: perstack},
+		{name: "this one, which embeds perstack", executable: stranger, arch: arch, want: stranger},
 		{name: "the one that was named", executable: perstack, named: filepath.Join(release, "perstack-linux-"+arch), arch: arch,
 			want: filepath.Join(release, "perstack-linux-"+arch)},
 		{name: "the one beside a program of another system", executable: filepath.Join(release, "perstack"), arch: arch,
@@ -70,11 +72,13 @@ func TestLinuxBinary(t *testing.T) {
 				"perstack-linux-" + arch + " does not exist", "the archive of the release", "PERSTACK_LINUX_BINARY"}},
 		{name: "not static", executable: linked, arch: arch,
 			errors: []string{linked + " is not static", "cgo", "CGO_ENABLED=0", "the archive of the release"}},
+		{name: "without Init", executable: stranger, noInit: true, arch: arch,
+			errors: []string{stranger + " cannot run in a container: its main function must call perstack.Init", "perstack-linux-" + arch + " does not exist", "PERSTACK_LINUX_BINARY"}},
 		{name: "a daemon that we know nothing for", executable: perstack, arch: "riscv64",
 			errors: []string{"there is no perstack for containers of linux/riscv64"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := LinuxBinary(test.executable, test.named, test.arch)
+			got, err := LinuxBinary(test.executable, !test.noInit, test.named, test.arch)
 			if len(test.errors) == 0 {
 				if err != nil || got != test.want {
 					t.Errorf("LinuxBinary = %q, %v, want %q", got, err, test.want)
@@ -93,16 +97,20 @@ func TestLinuxBinary(t *testing.T) {
 	}
 }
 
-// A test knows none of the commands that containers run, static or not.
+// This test cannot do the work of a container, static or not.
 func TestThisTestIsNotPerstack(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// With the race detector it needs libraries as well.
-	err = checkBinary(self, runtime.GOARCH)
+	err = checkPerstack(self, runtime.GOARCH)
 	if err == nil || runtime.GOOS == "linux" && !strings.Contains(err.Error(), "is not static") && !strings.Contains(err.Error(), "built from") {
 		t.Errorf("this test passes for perstack, or for something else: %v", err)
+	}
+	_, err = Parts(self, func(string) string { return "" }, runtime.GOARCH)
+	if err == nil || runtime.GOOS == "linux" && !strings.Contains(err.Error(), "is not static") && !strings.Contains(err.Error(), "perstack.Init") {
+		t.Errorf("this test goes into a container, or fails for another reason: %v", err)
 	}
 }
 
@@ -113,7 +121,7 @@ func TestBrokenPrograms(t *testing.T) {
 		if err := os.WriteFile(path, whole[:size], 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkBinary(path, runtime.GOARCH); err == nil {
+		if err := checkPerstack(path, runtime.GOARCH); err == nil {
 			t.Errorf("%d bytes of perstack pass", size)
 		}
 	}

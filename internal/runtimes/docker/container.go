@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/api/types/network"
 
+	"github.com/perstack-go/perstack/internal/runtimes/docker/inside"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -104,7 +105,7 @@ func (s *Site) containerOptions(r role) container.CreateRequest {
 
 func (s *Site) runtimeOptions(config *container.Config, host *container.HostConfig) {
 	limits := s.plan.container()
-	config.Cmd = []string{"inside"}
+	config.Cmd = inside.EngineArgs()
 	config.User = userOf(s.plan.cover.UID, s.plan.cover.GID)
 	config.WorkingDir = workDir
 	// No server answers there. Without it the daemon's resolver would ask those of the host.
@@ -138,7 +139,7 @@ func (s *Site) mount(target string) mount.Mount {
 }
 
 func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig) {
-	config.Cmd = []string{"egress", "--policy", "-"}
+	config.Cmd = inside.ProxyArgs()
 	config.User = userOf(proxyID, proxyID)
 	config.WorkingDir = "/"
 	for _, server := range s.plan.container().DNS {
@@ -159,10 +160,7 @@ func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig
 // with the builtin proxy.
 func (s *Site) squidOptions(config *container.Config, host *container.HostConfig) {
 	config.Image = s.plan.proxyImage
-	config.Cmd = []string{"egress", "--squid", "--policy", "-"}
-	for _, server := range s.plan.container().DNS {
-		config.Cmd = append(config.Cmd, "--dns", server)
-	}
+	config.Cmd = inside.SquidArgs(s.plan.container().DNS)
 	// It reads its configuration from a file, and does not start without shared memory, which
 	// is private to it. Nothing else can be written.
 	scratch := fmt.Sprintf("rw,nosuid,nodev,noexec,size=%d,mode=0700,uid=%d,gid=%d", proxyTmp, proxyID, proxyID)

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/inside"
 )
 
 // An ImageSpec is what an image is made of.
@@ -41,7 +42,7 @@ const (
 // Parts finds what goes into the image on this machine. getenv must not answer from env
 // files: the program gets the secrets of the run, and its authorities can read them.
 func Parts(executable string, getenv func(string) string, arch string) (ImageSpec, error) {
-	binary, err := LinuxBinary(executable, getenv(binaryVariable), arch)
+	binary, err := LinuxBinary(executable, inside.InitCalled(), getenv(binaryVariable), arch)
 	if err != nil {
 		return ImageSpec{}, err
 	}
@@ -223,7 +224,7 @@ const (
 
 	nobody = 65534 // the user of a container that does not set one
 
-	binaryPath = "/perstack"
+	binaryPath = inside.Program
 	rootsPath  = "/etc/ssl/certs/ca-certificates.crt"
 )
 

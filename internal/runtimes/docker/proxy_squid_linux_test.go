@@ -145,7 +145,7 @@ func TestSquidIsolation(t *testing.T) {
 		"log":          host.LogConfig.Type == "none",
 		"no token":     !strings.Contains(strings.Join(slices.Concat(config.Env, config.Cmd), " "), "token"),
 		"image":        found.Container.Image == plan.proxyImage,
-		"name servers": strings.Contains(strings.Join(config.Cmd, " "), "--dns "+plan.container().DNS[0]),
+		"name servers": strings.Contains(strings.Join(config.Cmd, " "), "squid "+plan.container().DNS[0]),
 		"our program":  slices.Equal(config.Entrypoint, []string{binaryPath}),
 		"published":    len(host.PortBindings) == 0,
 		"messages":     host.IpcMode == container.IPCModeNone,
@@ -181,7 +181,7 @@ func TestSquidSiteRefuses(t *testing.T) {
 		"a shared sandbox": {func(p *sitePlan) { p.spec.Isolation.SharedSandbox = true }, "shared sandbox"},
 		"an upstream":      {func(p *sitePlan) { p.upstream = "http://proxy.test:3128" }, "upstream"},
 		"another proxy":    {func(p *sitePlan) { p.container().Proxy = "tinyproxy" }, "is unknown"},
-		"no Squid there":   {func(p *sitePlan) { p.proxyImage = squidOn(t, d, loadBase(t, nil)) }, "install Squid, or name it"},
+		"no Squid there":   {func(p *sitePlan) { p.proxyImage = squidOn(t, d, loadBase(t, nil)) }, "name an image that has Squid"},
 	} {
 		changed := plan
 		c.change(&changed)

@@ -129,13 +129,13 @@ func TestPartsTrustWhatTheUserNamed(t *testing.T) {
 	if err := os.WriteFile(path, company, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"SSL_CERT_FILE": path}
-	spec, err := Parts(daemon.Binary(t), func(name string) string { return env[name] }, runtime.GOARCH)
+	env := map[string]string{"SSL_CERT_FILE": path, binaryVariable: daemon.Binary(t)}
+	spec, err := Parts("", func(name string) string { return env[name] }, runtime.GOARCH)
 	if err != nil || !bytes.Equal(spec.Roots, company) {
 		t.Errorf("roots = %s, %v", spec.Roots, err)
 	}
 	env["SSL_CERT_FILE"] = path + ".missing"
-	if _, err := Parts(daemon.Binary(t), func(name string) string { return env[name] }, runtime.GOARCH); err == nil || !strings.Contains(err.Error(), "SSL_CERT_FILE") {
+	if _, err := Parts("", func(name string) string { return env[name] }, runtime.GOARCH); err == nil || !strings.Contains(err.Error(), "SSL_CERT_FILE") {
 		t.Errorf("a file that is missing: %v", err)
 	}
 }

@@ -50,6 +50,10 @@ const (
 // Sandboxes is the check whether skills can be isolated from each other.
 const Sandboxes = "sandboxes"
 
+// ShareSandbox is the hint for kernels that fail this check. Programs that have a flag for
+// it add the flag.
+const ShareSandbox = "let all skills share one sandbox"
+
 // A check examines one part of the isolation. It returns an error if that part is missing.
 type check struct {
 	name string

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/go-json-experiment/json"
@@ -24,7 +25,15 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: jaild inside | egress | look | wait")
+		return fmt.Errorf("usage: jaild perstack-in-container engine | perstack-in-container proxy | look | wait")
+	}
+	if slices.Equal(args, []string{"perstack-in-container", "proxy"}) {
+		const real = "/real"
+		if _, err := os.Stat(real); err == nil {
+			// It is started as it would be without this program.
+			return syscall.Exec(real, os.Args, os.Environ())
+		}
+		return standIn(ctx)
 	}
 	switch args[0] {
 	case "wait": // one of many processes
@@ -32,12 +41,6 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	case "look":
 		return tell(look())
-	case "egress":
-		const real = "/real"
-		if _, err := os.Stat(real); err == nil {
-			return syscall.Exec(real, append([]string{real}, args...), os.Environ())
-		}
-		return standIn(ctx)
 	}
 	input := bufio.NewReader(os.Stdin)
 	line, err := input.ReadBytes('\n')

@@ -93,7 +93,7 @@ func (s *site) connect(options client.NetworkCreateOptions) {
 	input, hold := io.Pipe() // it runs until its input ends
 	s.t.Cleanup(func() { hold.Close() })
 	o := s.options()
-	o.Config.Cmd = []string{"egress", "--policy", "-"}
+	o.Config.Cmd = ProxyArgs()
 	id := s.create(o)
 	go func() { _ = s.start(id, input, lines) }()
 	go func() { _, _ = hold.Write(append(policy, '\n')) }()
@@ -113,7 +113,7 @@ func (s *site) options() client.ContainerCreateOptions {
 	return client.ContainerCreateOptions{
 		Name: daemon.Name(s.t),
 		Config: &container.Config{
-			Image: s.image, User: fmt.Sprintf("%d:%d", owner, owner), Entrypoint: []string{"/perstack"}, Cmd: []string{"inside"},
+			Image: s.image, User: fmt.Sprintf("%d:%d", owner, owner), Entrypoint: []string{Program}, Cmd: EngineArgs(),
 			AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
 		},
 		HostConfig: &container.HostConfig{
@@ -190,7 +190,7 @@ func (s *site) document() *hostlink.Document {
 // The command where it belongs: as the first process of a real container.
 func TestContainer(t *testing.T) {
 	daemon.Need(t)
-	image := daemon.Image(t, map[string]string{"/perstack": daemon.Binary(t), "/bin/evil": daemon.Program(t, "./internal/testkit/evil/evilmcp")})
+	image := daemon.Image(t, map[string]string{Program: daemon.Binary(t), "/bin/evil": daemon.Program(t, "./internal/testkit/evil/evilmcp")})
 	t.Run("EachSafeguard", func(t *testing.T) { eachSafeguard(t, image) })
 	t.Run("InternalNetworkIsNotEnough", func(t *testing.T) { internalNetwork(t, image) })
 	t.Run("NetworkWithIPv6", func(t *testing.T) { networkWithIPv6(t, image) })
@@ -343,7 +343,7 @@ text = "done"
 	if !strings.Contains(d.text(), `\"exitCode\":0`) {
 		t.Fatalf("the program did not run: %s", d.text())
 	}
-	if len(left) != 2 || !strings.HasSuffix(left[0][1], "/perstack inside") || !strings.Contains(left[1][1], "perstack-supervisor") {
+	if len(left) != 2 || !strings.HasSuffix(left[0][1], "/perstack perstack-in-container engine") || !strings.Contains(left[1][1], "perstack-supervisor") {
 		t.Errorf("processes %q", left)
 	}
 }

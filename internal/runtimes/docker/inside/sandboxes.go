@@ -27,7 +27,7 @@ func (w *work) container() *engine.Container {
 		Workspace: at.Workspace, Hidden: at.Hidden, ReadOnly: at.ReadOnly,
 		Proxy: secrets.Proxy, Proxies: secrets.Proxies,
 		Authorities: at.Roots, Packages: at.Packages,
-		Tmp: cmp.Or(w.opts.Tmp, tmpDir), Home: cmp.Or(w.opts.Home, homeDir), MaxTasks: maxTasks("/sys/fs/cgroup"),
+		Tmp: cmp.Or(w.opts.tmp, tmpDir), Home: cmp.Or(w.opts.home, homeDir), MaxTasks: maxTasks("/sys/fs/cgroup"),
 		Env: secrets.Env,
 	}
 	apart := []string{

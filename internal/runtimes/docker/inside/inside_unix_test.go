@@ -18,7 +18,6 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/job"
@@ -55,7 +54,7 @@ func (d *fakeHost) succeed(doc *hostlink.Document) {
 // fails runs a job that does not run, and returns what the host is told.
 func (d *fakeHost) fails(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) hostlink.End {
 	d.t.Helper()
-	if err := d.run(doc, check); host.ExitCode(err) != host.ExitFailure {
+	if err := d.run(doc, check); !errors.Is(err, errFailed) {
 		d.t.Errorf("error %v", err)
 	}
 	if d.end == nil || d.end.Error == "" {
@@ -262,7 +261,7 @@ func TestStopByLimit(t *testing.T) {
 func TestHostGone(t *testing.T) {
 	d := newFakeHost(t)
 	d.after = during(func(d *fakeHost) { d.hangUp() })
-	if err := d.run(document(t, alone, sleeps), stands); host.ExitCode(err) != host.ExitFailure {
+	if err := d.run(document(t, alone, sleeps), stands); !errors.Is(err, errFailed) {
 		t.Errorf("error %v", err)
 	}
 	if types := d.types(); types[len(types)-1] != "startToolCall" {
@@ -274,40 +273,13 @@ func TestHostGone(t *testing.T) {
 func TestHostGoneEarly(t *testing.T) {
 	for name, input := range map[string]string{"at once": "", "in the middle": `{"document":{"prot`, "talking nonsense": "hello\n", "not a document": `{"done":{"id":1}}` + "\n"} {
 		var out strings.Builder
-		err := Run(t.Context(), &Options{Host: &host.Host{Stdin: strings.NewReader(input), Stdout: &out}, Check: stands})
-		if host.ExitCode(err) != host.ExitFailure {
+		err := run(t.Context(), newOptions(strings.NewReader(input), &out))
+		if !errors.Is(err, errFailed) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 2 || !strings.Contains(lines[1], `"end"`) {
 			t.Errorf("%s: told %q", name, lines)
 		}
-	}
-}
-
-// Nobody who calls it by hand is kept waiting.
-func TestTerminal(t *testing.T) {
-	var out strings.Builder
-	err := Run(t.Context(), &Options{Host: &host.Host{StdinIsTerminal: true, Stdout: &out}})
-	if host.ExitCode(err) != host.ExitUsage || out.Len() > 0 {
-		t.Errorf("%v, %q", err, out.String())
-	}
-}
-
-// The command is hidden, and takes nothing that a list of processes would show.
-func TestCommand(t *testing.T) {
-	called := false
-	cmd := New(&host.Host{}, func(context.Context, *Options) error {
-		called = true
-		return nil
-	})
-	cmd.SetArgs(nil)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	if err := cmd.ExecuteContext(t.Context()); err != nil || !called || !cmd.Hidden {
-		t.Errorf("%v, called %v", err, called)
-	}
-	cmd.SetArgs([]string{"document"})
-	if err := cmd.ExecuteContext(t.Context()); err == nil {
-		t.Error("an argument is taken")
 	}
 }
 
@@ -323,7 +295,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		return nil
 	}
-	if err := d.run(document(t, alone, sleeps), stands); host.ExitCode(err) != host.ExitFailure {
+	if err := d.run(document(t, alone, sleeps), stands); !errors.Is(err, errFailed) {
 		t.Errorf("error %v", err)
 	}
 	if d.end == nil || d.end.Kind != string(engine.KindStore) || !strings.Contains(d.end.Error, "no space left on device") {
@@ -427,8 +399,10 @@ func TestStopDuringSelfTest(t *testing.T) {
 func TestSignalsOfCommands(t *testing.T) {
 	const child = "PERSTACK_TEST_INSIDE"
 	if os.Getenv(child) != "" {
-		err := Run(t.Context(), &Options{Host: &host.Host{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, Check: stands})
-		os.Exit(host.ExitCode(err))
+		if run(t.Context(), newOptions(os.Stdin, os.Stdout)) != nil {
+			os.Exit(exitFailure)
+		}
+		os.Exit(0)
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGTRAP, syscall.SIGSYS} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSignalsOfCommands$")
@@ -460,7 +434,7 @@ func TestSignalsOfCommands(t *testing.T) {
 			t.Errorf("%v: %+v, %v", signal, up, err)
 		}
 		var exit *exec.ExitError
-		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != host.ExitFailure || strings.Contains(stderr.String(), "goroutine") {
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailure || strings.Contains(stderr.String(), "goroutine") {
 			t.Errorf("%v: %v\n%s", signal, err, stderr.String())
 		}
 	}
@@ -496,8 +470,8 @@ func TestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Reset() // without the greeting
-		w := &work{host: &host.Host{}, document: &hostlink.Document{Spec: job.Spec{Verbose: verbose}}, conn: conn}
-		w.host.Secrets.Add("KEY", "sk-canary-0123456789")
+		w := &work{opts: newOptions(nil, nil), document: &hostlink.Document{Spec: job.Spec{Verbose: verbose}}, conn: conn}
+		w.opts.secrets.Add("KEY", "sk-canary-0123456789")
 		log := w.logger().With("skill", "web").WithGroup("g")
 		log.Debug("details")
 		log.Warn("it failed: sk-canary-0123456789", "error", errors.New("no\x1b[2J way"), slog.Group("in", "a", 1))

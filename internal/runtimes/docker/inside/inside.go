@@ -1,12 +1,14 @@
-// Package inside is the command that runs in the container of the Docker runtime: the
-// engine of a job. Users do not call it.
+// Package inside is the program in the containers of the Docker runtime. It is the same
+// program as the one outside: [Init], which every main function that runs jobs calls first,
+// recognises that the process was started in a container and does that container's work.
 //
-// It reads one document from standard input, checks that the container is isolated, and
-// runs the job. It stores nothing: each event is sent to the host, and the job continues
-// when the host has written it. When the host is gone, the command ends at once. It is the
-// first process of its container, so all other processes end with it.
+// The engine's container reads one document from standard input, checks that the container
+// is isolated, and runs the job. It stores nothing: each event is sent to the host, and the
+// job continues when the host has written it. When the host is gone, the program ends at
+// once. It is the first process of its container, so all other processes end with it. The
+// proxy's container serves the listeners that its input describes (package server).
 //
-// Start reading at [Run].
+// Start reading at [Init], then run.
 package inside
 
 import (
@@ -14,53 +16,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
-// Options are what the command works with. It has no flags: every user of the daemon can
-// read the arguments of a container.
-type Options struct {
-	Host *host.Host
-	// Check tests the isolation; nil means [selftest.Run].
-	Check func(context.Context, selftest.Spec) []selftest.Result
-	// Tmp and Home are where sandboxes have their directories; empty means those of the container.
-	Tmp, Home string
-}
+// A RunFunc runs a job. It is perstack.Run, which this package cannot import.
+type RunFunc func(context.Context, job.Spec, engine.Parts) iter.Seq2[event.Event, error]
 
-// New returns the command.
-func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{Host: h}
-	if runF == nil {
-		runF = Run
-	}
-	return &cobra.Command{
-		Use:    "inside",
-		Short:  "Run a job in a container",
-		Hidden: true, // only the Docker runtime calls it
-		Long: `Run the job that a document on standard input describes. The Docker runtime
-starts this command in its containers; it is of no use elsewhere.`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), opts) },
-	}
+// options are what the engine's container works with.
+type options struct {
+	stdin   io.Reader
+	stdout  io.Writer
+	path    string // PATH of the container
+	secrets *secret.Set
+	source  engine.Source
+	runJob  RunFunc
+	begun   func() // called when the job begins, and there is something to save
+	// check tests the isolation; nil means [selftest.Run].
+	check func(context.Context, selftest.Spec) []selftest.Result
+	// tmp and home are where sandboxes have their directories; empty means those of the container.
+	tmp, home string
 }
 
 // parting is how long commands are given to end when the host is gone. Nothing can be
@@ -71,21 +63,21 @@ const parting = time.Second
 // it never needs more.
 const spareThreads = 24
 
-// Run runs the job of the document that the host sends. The host is told how it ended;
+// errFailed says that a job did not end well. The host was told why, if it still listens.
+var errFailed = errors.New("the job did not end well")
+
+// run runs the job of the document that the host sends. The host is told how it ended;
 // the error only says that it did not end well.
-func Run(ctx context.Context, opts *Options) error {
-	if opts.Host.StdinIsTerminal {
-		return host.Usagef("perstack inside is for containers; run an Expert in one with: perstack run <expert> <query> --runtime docker")
-	}
+func run(ctx context.Context, opts *options) error {
 	// Commands have our user, and may send us signals.
 	defer process.WithoutDumps()()
 	// They may also multiply until the container has no thread left.
 	sandbox.ReserveThreads(spareThreads)
-	conn, err := dial(ctx, opts.Host)
+	conn, err := dial(ctx, opts)
 	if err != nil {
 		// The host may still read. If it does not, the exit code remains.
-		_ = hostlink.NewWriter(opts.Host.Stdout).Write(hostlink.Up{End: &hostlink.End{Error: terminal.Clean(err.Error())}})
-		return host.Exit(host.ExitFailure)
+		_ = hostlink.NewWriter(opts.stdout).Write(hostlink.Up{End: &hostlink.End{Error: terminal.Clean(err.Error())}})
+		return errFailed
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -102,7 +94,7 @@ func Run(ctx context.Context, opts *Options) error {
 		}
 	}()
 
-	w := &work{opts: opts, host: opts.Host, conn: conn, document: conn.Document()}
+	w := &work{opts: opts, conn: conn, document: conn.Document()}
 	done := make(chan struct{})
 	go w.beat(done)
 	var end *hostlink.End
@@ -118,21 +110,21 @@ func Run(ctx context.Context, opts *Options) error {
 		case <-done:
 		case <-time.After(parting):
 		}
-		return host.Exit(host.ExitFailure)
+		return errFailed
 	}
 	if err := w.conn.Send(hostlink.Up{End: end}); err != nil || end.Error != "" {
-		return host.Exit(host.ExitFailure)
+		return errFailed
 	}
 	return nil
 }
 
 // dial waits for the document, unless we are told to end.
-func dial(ctx context.Context, h *host.Host) (*hostlink.Conn, error) {
+func dial(ctx context.Context, opts *options) (*hostlink.Conn, error) {
 	var conn *hostlink.Conn
 	came := make(chan error, 1)
 	go func() {
 		var err error
-		conn, err = hostlink.Dial(h.Stdin, h.Stdout)
+		conn, err = hostlink.Dial(opts.stdin, opts.stdout)
 		came <- err
 	}()
 	select {
@@ -156,8 +148,7 @@ func cause(s hostlink.Stop) error {
 
 // A work is one job in the container.
 type work struct {
-	opts     *Options
-	host     *host.Host
+	opts     *options
 	conn     *hostlink.Conn
 	document *hostlink.Document
 	proxy    *url.URL // by which the program itself reaches out
@@ -186,7 +177,7 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		return result, err
 	}
 	if d.Addresses.Tokenless && d.Spec.Isolation.SharedSandbox {
-		return result, errors.New("the proxy checks no token, so skills could use the hosts of one another; leave out --shared-sandbox, or proxy = \"squid\"")
+		return result, errors.New("the proxy checks no token, so skills could use the hosts of one another; use separate sandboxes or proxy = \"builtin\"")
 	}
 	if err := w.checkIsolation(ctx); err != nil {
 		return result, err
@@ -195,11 +186,11 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 	parts := engine.Parts{
 		Store:     w.conn.Store(),
 		Variables: func(name string) engine.Variable { return d.Secrets.Variables[name] },
-		Secrets:   &w.host.Secrets,
+		Secrets:   w.opts.secrets,
 		// Where programs are, the image knows, unless the host says it: the last of two counts.
-		Environ:   append([]string{"PATH=" + w.host.Getenv("PATH")}, d.Addresses.Environ...),
+		Environ:   append([]string{"PATH=" + w.opts.path}, d.Addresses.Environ...),
 		Log:       w.logger(),
-		Source:    w.host.Source,
+		Source:    w.opts.source,
 		Lean:      true,
 		Container: w.container(),
 		Done:      func(r engine.Result) { result = r },
@@ -207,8 +198,8 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 	if parts.Model, err = w.model(parts); err != nil {
 		return result, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
 	}
-	w.host.Saves()
-	for e, err := range perstack.Run(ctx, d.Spec, parts) {
+	w.opts.begun()
+	for e, err := range w.opts.runJob(ctx, d.Spec, parts) {
 		if err == nil {
 			err = w.show(e)
 		}
@@ -274,7 +265,7 @@ func (w *work) checkIsolation(ctx context.Context) error {
 			return errors.New("the sandbox check failed: the address of the gateway cannot be read")
 		}
 	}
-	look := w.opts.Check
+	look := w.opts.check
 	if look == nil {
 		look = selftest.Run
 	}
@@ -285,7 +276,7 @@ func (w *work) checkIsolation(ctx context.Context) error {
 	}
 	for i, r := range results {
 		if r.Name == selftest.Sandboxes && !r.OK {
-			r.Detail += "; use a newer kernel, or let all skills share one sandbox with --shared-sandbox"
+			r.Detail += "; use a newer kernel, or " + selftest.ShareSandbox
 			results[i] = r
 		}
 		check := &hostlink.Check{Name: r.Name, OK: r.OK, Detail: w.clean(r.Detail)}

@@ -18,21 +18,15 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
-	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
-
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	os.Exit(m.Run())
-}
 
 // A fakeHost is the host at the other end of the link: it writes down what it is handed.
 type fakeHost struct {
@@ -94,15 +88,20 @@ func stands(context.Context, selftest.Spec) []selftest.Result {
 	return []selftest.Result{{Name: "user", OK: true, Detail: "uid 1000"}, {Name: "proxy", OK: true, Detail: "refuses"}}
 }
 
+// newOptions are those of a container, apart from its isolation.
+func newOptions(input io.Reader, output io.Writer) *options {
+	return &options{
+		stdin: input, stdout: output, secrets: &secret.Set{}, source: engine.SystemSource(), runJob: RunForTests, begun: func() {}, check: stands,
+	}
+}
+
 // run runs the command with itself as its host, and returns what it returned.
 func (d *fakeHost) run(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) error {
 	d.t.Helper()
 	return d.serve(doc, func(input io.Reader, output io.Writer) error {
-		return Run(d.t.Context(), &Options{
-			Host:  &host.Host{Stdin: input, Stdout: output, Stderr: io.Discard, Source: engine.SystemSource()},
-			Check: check,
-			Tmp:   d.t.TempDir(), Home: d.t.TempDir(),
-		})
+		o := newOptions(input, output)
+		o.check, o.tmp, o.home = check, d.t.TempDir(), d.t.TempDir()
+		return run(d.t.Context(), o)
 	})
 }
 

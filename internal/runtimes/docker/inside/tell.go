@@ -42,7 +42,7 @@ func (w *work) logger() *slog.Logger {
 // history.
 func (w *work) hideKnown() {
 	d := w.document
-	secrets := &w.host.Secrets
+	secrets := w.opts.secrets
 	for name, value := range d.Secrets.Hidden {
 		secrets.Add(name, value)
 	}
@@ -64,7 +64,7 @@ const maxText = 8 << 10
 // clean removes secrets and control sequences from a text, and cuts it. Control sequences
 // are removed first: they can hide a secret.
 func (w *work) clean(text string) string {
-	text = w.host.Secrets.Redact(terminal.Clean(text))
+	text = w.opts.secrets.Redact(terminal.Clean(text))
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "…"
 	}

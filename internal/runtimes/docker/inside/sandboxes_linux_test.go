@@ -61,7 +61,7 @@ func TestSandboxes(t *testing.T) {
 func TestTokenless(t *testing.T) {
 	d, doc := newFakeHost(t), document(t, alone, says)
 	doc.Addresses.Tokenless, doc.Spec.Isolation.SharedSandbox, doc.Secrets.Proxy = true, true, "http://192.0.2.2:4000"
-	if end := d.fails(doc, stands); !strings.Contains(end.Error, "--shared-sandbox") {
+	if end := d.fails(doc, stands); !strings.Contains(end.Error, "use separate sandboxes") {
 		t.Errorf("end %+v", end)
 	}
 	for address, tokenless := range map[string]bool{"http://192.0.2.2:4000": true, "http://perstack:token@192.0.2.2:4000": false} {
@@ -129,12 +129,12 @@ func TestMaxTasks(t *testing.T) {
 	}
 }
 
-// A kernel that cannot isolate skills from each other is an error that names the flag.
+// A kernel that cannot isolate skills from each other is an error that says what to do.
 func TestSandboxesUnavailable(t *testing.T) {
 	end := newFakeHost(t).fails(document(t, alone, says), func(context.Context, selftest.Spec) []selftest.Result {
 		return []selftest.Result{{Name: selftest.Sandboxes, Detail: "the kernel has no Landlock"}}
 	})
-	if !strings.HasSuffix(end.Error, "sandboxes (the kernel has no Landlock; use a newer kernel, or let all skills share one sandbox with --shared-sandbox)") {
+	if !strings.HasSuffix(end.Error, "sandboxes (the kernel has no Landlock; use a newer kernel, or let all skills share one sandbox)") {
 		t.Errorf("end %+v", end)
 	}
 }
