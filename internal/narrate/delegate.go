@@ -77,27 +77,28 @@ func (b *batch) delegate(d event.DelegateRun, given event.ToolCall) {
 	child.task = cmp.Or(d.Query, query)
 	b.update(c, r)
 	c.shown = true
-	b.run.expect(c)
+	b.run.expect(d.ToolCallID, c)
 }
 
 // expect adds a call to those that delegates work on.
-func (v *run) expect(c *call) {
+func (v *run) expect(callID string, c *call) {
 	if v.delegates == nil {
 		v.delegates = make(map[string]*call)
 	}
-	v.delegates[c.tool.ID] = c
+	v.delegates[callID] = c
 }
 
 // delegateReturned takes what a delegate returned. The delegate may have been called in an
-// earlier part of the Run that was not seen; then there is no row to change.
+// earlier part of the Run that was not seen; then there is no row to change. The same holds
+// if the id was that of a question before, of which only the answer was seen.
 func (b *batch) delegateReturned(result event.ToolResult) {
 	c := b.run.calls[result.ID]
-	if c == nil {
+	if c == nil || c.tool.ID != result.ID {
 		c = b.learn(event.ToolCall{ID: result.ID, ToolName: result.ToolName})
 	}
 	if b.run.delegates[result.ID] == nil {
 		c.row, c.failed = Row{ID: c.row.ID}, false
-		b.run.expect(c)
+		b.run.expect(result.ID, c)
 	}
 	c.shown = true // the arguments stay: a branch may call the delegate again
 	why := result.ErrorText()

@@ -366,6 +366,21 @@ func TestDelegationThatIsResumed(t *testing.T) {
 		"Q e@1 returned (changed) | Room 4", "Q Delegation Complete (2 delegates returned)")
 }
 
+// Ids come from providers, and some begin again with the first one in every turn. What was
+// the id of a question can be that of a delegate in a turn that was not seen, and each
+// delegate still counts.
+func TestDelegatesAreToldApartByID(t *testing.T) {
+	answer, other := resultOf(askCall, "Lisbon"), resultOf(askCall, "May")
+	answer.ID, other.ID = hireCall.ID, hireAlso.ID
+	failed := returns(hireAlso, "D", "no rooms")
+	failed.IsError = true
+	wantLines(t, tell(new(Narrator), []said{
+		{"P", resumed("P", answer, other)},
+		{"P", resumed("P", returns(hireCall, "C", "TP1"), failed)}, {"P", event.FinishAllToolCalls{}},
+	}), "P Answer askUser | Lisbon", "P Answer askUser | May",
+		"P c@1 returned | TP1", "P d@1 failed | no rooms", "P Delegation Complete (1 answered, 1 failed)")
+}
+
 // A new query overtakes whatever the Run before was waiting for. The calls that have no
 // result are told of, with what the model is told.
 func TestOvertakenCalls(t *testing.T) {
