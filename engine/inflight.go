@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
@@ -58,17 +59,40 @@ func (r *run) startCalls(ctx context.Context, calls []Call) error {
 	f := &r.inFlight
 	if f.results == nil {
 		f.results = make(chan event.ToolResult, len(r.state.Step.Calls))
-		f.ctx, f.cancel = context.WithCancel(skill.WithProgress(ctx, func(callID, text string) {
-			r.reports.add(event.ToolProgress{ToolCallID: callID, Message: validText(text)})
-		}))
+		f.ctx, f.cancel = context.WithCancel(ctx)
 	}
 	ctx, results := f.ctx, f.results // a tool that does not stop can outlive the turn
 	for _, c := range calls {
 		f.stages[c.ID] = stageStarted
 		f.running++
-		go func() { results <- r.callTool(ctx, c.ToolCall) }()
+		go func() {
+			ctx, endNotes := r.withNotes(ctx)
+			result := r.callTool(ctx, c.ToolCall)
+			endNotes()
+			results <- result
+		}()
 	}
 	return nil
+}
+
+// withNotes returns a context by which a tool reports progress to the Run until endNotes is
+// called. What a tool leaves running can report later. A model can use the same call id in
+// another turn, so a late note would look like one of another call.
+func (r *run) withNotes(ctx context.Context) (withNotes context.Context, endNotes func()) {
+	var mu sync.Mutex
+	ended := false
+	withNotes = skill.WithProgress(ctx, func(callID, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			r.reports.add(event.ToolProgress{ToolCallID: callID, Message: validText(text)})
+		}
+	})
+	return withNotes, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+	}
 }
 
 // callTool runs one tool. Whatever happens becomes a result that the model can read. It does

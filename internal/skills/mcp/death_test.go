@@ -147,6 +147,38 @@ func TestLateProgress(t *testing.T) {
 	}
 }
 
+// A server that was too slow for a call can still report progress of it. The next call does
+// not get these notes, and they do not extend its time.
+func TestProgressAfterTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := ""
+		s, _ := joinScript(t, func(m message, send func(string, ...any)) {
+			switch {
+			case m.Method != "tools/call":
+			case first == "":
+				first = progressOf(m)
+			default:
+				go func() {
+					for range 3 {
+						time.Sleep(seconds(4))
+						send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"message":"late"}}`, first)
+					}
+				}()
+			}
+		}, func(o *Options) { o.CallTimeout = seconds(10) })
+		ctx := skill.WithProgress(t.Context(), func(_, note string) { t.Errorf("note %q", note) })
+		for range 2 {
+			begin := time.Now()
+			text, _, err := work(ctx, s)
+			if lasted := time.Since(begin); !strings.Contains(text, "reported nothing for 10s") || err != nil || lasted != seconds(10) {
+				t.Errorf("%q, %v after %v", text, err, lasted)
+			}
+		}
+		time.Sleep(seconds(3)) // until the server has said everything
+		synctest.Wait()
+	})
+}
+
 // A program that writes text and never answers is named by what it wrote.
 func TestStrayText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
