@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,7 +77,12 @@ func (s *skillsProject) npx() {
 	}
 	s.env = append(s.env, components.Beside(os.Getenv("PATH"))...)
 	s.env = append(s.env, "HOME="+home, "PERSTACK_CACHE_PATH="+filepath.Join(home, "cache"))
+	// The packages copy their programs to the directory for temporary files. They are killed
+	// and cannot remove the copies.
+	before := s.env
+	s.env = append(slices.Clip(before), "TMPDIR="+s.t.TempDir())
 	s.perstack("install").must(s.t, 0)
+	s.env = before
 	s.mine["perstack.lock"] = "pins"
 	s.give()
 }

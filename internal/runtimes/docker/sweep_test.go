@@ -57,8 +57,8 @@ func TestKilledRunIsSwept(t *testing.T) {
 
 // errand is what the other process of a test is told.
 type errand struct {
-	Image, Workspace, Job string
-	UID, GID              int
+	Image, Workspace, Home, Job string
+	UID, GID                    int
 }
 
 const errandVariable = "PERSTACK_TEST_ERRAND"
@@ -70,7 +70,7 @@ func startRun(t *testing.T, plan sitePlan) (*exec.Cmd, *bufio.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := json.Marshal(errand{plan.image, plan.cover.Dir, plan.spec.JobID, plan.cover.UID, plan.cover.GID})
+	told, err := json.Marshal(errand{plan.image, plan.cover.Dir, t.TempDir(), plan.spec.JobID, plan.cover.UID, plan.cover.GID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,8 @@ func TestBeARun(t *testing.T) {
 	if err := json.Unmarshal([]byte(told), &task); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Connect(t.Context(), os.Getenv, t.TempDir())
+	// Its directories are the other test's: this process is killed and removes nothing.
+	d, err := Connect(t.Context(), os.Getenv, task.Home)
 	if err != nil {
 		t.Fatal(err)
 	}
