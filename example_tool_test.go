@@ -40,7 +40,7 @@ args = { city = "Lisbon" }
 
 [[turn]]
 contains = "sunny in Lisbon"
-text = "Go on Friday, it will be sunny."
+text = "Leave on Friday, it will be sunny."
 `,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -65,5 +65,5 @@ text = "Go on Friday, it will be sunny."
 		return
 	}
 	fmt.Println(answer)
-	// Output: Go on Friday, it will be sunny.
+	// Output: Leave on Friday, it will be sunny.
 }

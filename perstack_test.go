@@ -92,7 +92,7 @@ func TestRefusedSpecs(t *testing.T) {
 			helper.MaxCost = 0.10
 			s.Experts = []*expert.Expert{named("lead", "helper"), helper}
 		}, "what the model \"\" costs is not known"},
-		{"unknown price, nobody delegates", func(s *job.Spec) {
+		{"unknown price, no delegate", func(s *job.Spec) {
 			helper := named("helper")
 			helper.MaxCost = 0.10
 			s.Experts = append(s.Experts, helper)

@@ -57,10 +57,10 @@ func delegates(ctx context.Context, dir string, p programs) ([]figure, error) {
 	}
 	text, full := costs[0], costs[1]
 	return []figure{
-		{"time of 1,000 delegates at once, to the latency of three answers", float64(text.wall) / float64(chain), 2, "%.2f"},
+		{"time of 1,000 delegates at once, to the latency of three answers", float64(text.elapsed) / float64(chain), 2, "%.2f"},
 		{"memory of 1,000 delegates at once, MB", text.peak, 150, "%.0f"},
 		{"CPU of 1,000 delegates at once, ms", float64(text.cpu.Milliseconds()), 0, "%.0f"},
-		{"time of the same with full events, to the latency", float64(full.wall) / float64(chain), 0, "%.2f"},
+		{"time of the same with full events, to the latency", float64(full.elapsed) / float64(chain), 0, "%.2f"},
 		{"memory of the same with full events, MB", full.peak, 0, "%.0f"},
 	}, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// docker measures what the walls cost: how much longer a run of one step takes in
+// docker measures what isolation costs: how much longer a run of one step takes in
 // containers than without, in units of the least that an engine can do with the same
 // image, which is to start a container, wait for its end and remove it.
 //
@@ -27,12 +27,12 @@ import (
 //
 // On a machine without an engine it is left out; in CI there has to be one.
 func docker(ctx context.Context, dir string, p programs) ([]figure, error) {
-	api, err := dockerEngine(ctx)
+	api, err := dockerDaemon(ctx)
 	if err != nil {
 		if os.Getenv("CI") != "" {
-			return nil, fmt.Errorf("missing in CI: a container engine: %w", err)
+			return nil, fmt.Errorf("missing in CI: a Docker daemon: %w", err)
 		}
-		fmt.Fprintln(os.Stderr, "bench: docker is left out, because no container engine answers:", err)
+		fmt.Fprintln(os.Stderr, "bench: docker is left out, because no Docker daemon answers:", err)
 		return nil, nil
 	}
 	defer api.Close()
@@ -62,7 +62,7 @@ func docker(ctx context.Context, dir string, p programs) ([]figure, error) {
 	}, memory...), nil
 }
 
-func dockerEngine(ctx context.Context) (*client.Client, error) {
+func dockerDaemon(ctx context.Context) (*client.Client, error) {
 	api, err := client.New(client.FromEnv)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (y *yard) makeImage(ctx context.Context) error {
 	return nil
 }
 
-// close removes the image, if nobody had it before. Runs have removed all else.
+// close removes the image, if it was not there before. Runs have removed everything else.
 func (y *yard) close(ctx context.Context) {
 	if !y.made {
 		return
@@ -162,7 +162,7 @@ type yardTimes struct {
 	bare            time.Duration
 }
 
-func (t yardTimes) longer() float64 { return milliseconds(t.docker.wall - t.builtIn.wall) }
+func (t yardTimes) longer() float64 { return milliseconds(t.docker.elapsed - t.builtIn.elapsed) }
 func (t yardTimes) ofBare() float64 { return milliseconds(t.bare) }
 func (t yardTimes) factor() float64 { return t.longer() / t.ofBare() }
 func (t yardTimes) cpu() float64    { return t.docker.times(t.builtIn) }

@@ -21,8 +21,8 @@ import (
 // tunnels cost in memory.
 //
 // All that it may reach is public, and here is nothing public. So it is given an upstream
-// proxy, which is the server as well: who asks that one directly has the same way with one
-// station less.
+// proxy, which is the server as well: a client that uses it directly has the same path with one
+// hop less.
 func egress(ctx context.Context, p programs) ([]figure, error) {
 	server, err := newSource(ctx)
 	if err != nil {

@@ -89,7 +89,7 @@ func (t *tunnel) get(n int64) error {
 // clientHello is what a client of this program says first.
 func clientHello(ctx context.Context) []byte {
 	c := &helloOnly{}
-	_ = tls.Client(c, &tls.Config{ServerName: tunnelHost}).HandshakeContext(ctx) // it fails: nobody answers
+	_ = tls.Client(c, &tls.Config{ServerName: tunnelHost}).HandshakeContext(ctx) // it fails: there is no server
 	return c.said
 }
 

@@ -35,8 +35,8 @@ func jobs(ctx context.Context, dir string, p programs) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The least of each would compare the one that met a quiet moment with the one that did
-	// not: what is at once needs all cores for it. Neighbours in time have the same luck.
+	// The minimum of each would compare one that ran at a quiet moment with one that did
+	// not: parallel jobs need all cores to be quiet. Runs that follow each other have equal conditions.
 	var shares []float64
 	for _, r := range rounds {
 		shares = append(shares, float64(r[1].cpu-r[0].cpu)/float64(r[2].cpu-r[0].cpu))
@@ -48,7 +48,7 @@ func jobs(ctx context.Context, dir string, p programs) ([]figure, error) {
 		{"CPU a step of 200 jobs at once, to a single job", shares[len(shares)/2], 1.5, "%.2f"},
 		{"memory of 200 jobs at once, MB", together.peak, 0, "%.0f"},
 		{"memory of the same jobs one after another, MB", apart.peak, 0, "%.0f"},
-		{"steps a second of 200 jobs at once", many * each / (together.wall - none.wall).Seconds(), 0, "%.0f"},
-		{"steps a second of a single job", many * each / (apart.wall - none.wall).Seconds(), 0, "%.0f"},
+		{"steps a second of 200 jobs at once", many * each / (together.elapsed - none.elapsed).Seconds(), 0, "%.0f"},
+		{"steps a second of a single job", many * each / (apart.elapsed - none.elapsed).Seconds(), 0, "%.0f"},
 	}, nil
 }

@@ -77,7 +77,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"delegates", func() ([]figure, error) { return delegates(ctx, dir, binaries) }},
 		{"jobs", func() ([]figure, error) { return jobs(ctx, dir, binaries) }},
 		{"resume", func() ([]figure, error) { return resume(ctx, dir, binaries) }},
-		{"fence", func() ([]figure, error) { return fence(ctx, dir) }},
+		{"workspace", func() ([]figure, error) { return workspaceRead(ctx, dir) }},
 		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},
 		{"docker", func() ([]figure, error) { return docker(ctx, dir, binaries) }},
 		{"npx", func() ([]figure, error) { return npx(ctx) }},

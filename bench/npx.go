@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// npx measures what the walls and the sandboxes cost an Expert with three servers from npm,
+// npx measures what isolation and the sandboxes cost an Expert with three servers from npm,
 // each of which answers once. The measuring is done by a benchmark: see package bench/npx.
 // On a machine without an engine or the components it is left out; in CI both are there.
 func npx(ctx context.Context) ([]figure, error) {

@@ -26,15 +26,15 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 
 // A cost is what a process used.
 type cost struct {
-	cpu  time.Duration // user and system
-	peak float64       // resident memory in MB
-	wall time.Duration // from start to end
+	cpu     time.Duration // user and system
+	peak    float64       // resident memory in MB
+	elapsed time.Duration // from start to end
 }
 
 // measured runs a command n times and returns the smallest cost of each kind: whatever
 // else the machine does can only add to it. A code other than the wanted one is an error.
 func (p programs) measured(ctx context.Context, n, code int, command func() *exec.Cmd) (cost, error) {
-	least := cost{cpu: time.Hour, peak: 1 << 20, wall: time.Hour}
+	least := cost{cpu: time.Hour, peak: 1 << 20, elapsed: time.Hour}
 	for range n {
 		inner := command()
 		if inner.Err != nil {
@@ -48,14 +48,14 @@ func (p programs) measured(ctx context.Context, n, code int, command func() *exe
 		if err != nil {
 			return cost{}, fmt.Errorf("%s: %w\n%s", inner, err, stderr.Bytes())
 		}
-		var cpu, kilobytes, wall int64
+		var cpu, kilobytes, elapsed int64
 		var got int
-		if _, err := fmt.Sscan(string(out), &cpu, &kilobytes, &got, &wall); err != nil || got != code {
+		if _, err := fmt.Sscan(string(out), &cpu, &kilobytes, &got, &elapsed); err != nil || got != code {
 			return cost{}, fmt.Errorf("%s ended with %d, want %d\n%s%s", inner, got, code, out, stderr.Bytes())
 		}
 		least.cpu = min(least.cpu, time.Duration(cpu))
 		least.peak = min(least.peak, float64(kilobytes)/1024)
-		least.wall = min(least.wall, time.Duration(wall))
+		least.elapsed = min(least.elapsed, time.Duration(elapsed))
 	}
 	return least, nil
 }
@@ -80,7 +80,7 @@ func least(rounds [][]cost) []cost {
 	all := slices.Clone(rounds[0])
 	for _, round := range rounds {
 		for i, c := range round {
-			all[i] = cost{min(c.cpu, all[i].cpu), min(c.peak, all[i].peak), min(c.wall, all[i].wall)}
+			all[i] = cost{min(c.cpu, all[i].cpu), min(c.peak, all[i].peak), min(c.elapsed, all[i].elapsed)}
 		}
 	}
 	return all
@@ -90,4 +90,4 @@ func least(rounds [][]cost) []cost {
 func (a cost) times(b cost) float64 { return float64(a.cpu) / float64(b.cpu) }
 
 // longer returns how often the time of b goes into that of a.
-func (a cost) longer(b cost) float64 { return float64(a.wall) / float64(b.wall) }
+func (a cost) longer(b cost) float64 { return float64(a.elapsed) / float64(b.elapsed) }

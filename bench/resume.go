@@ -25,7 +25,7 @@ const (
 	longTalk    = 50 << 20 // bytes
 )
 
-// resume measures what it takes to go on with a job of 10,000 events and 50 MB of
+// resume measures what it takes to resume a job of 10,000 events and 50 MB of
 // conversation that was stopped: read it, check it, fold it, and send the next request,
 // with all of it. The memory of a job of one step is taken off.
 func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
@@ -43,7 +43,7 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 	}
 	server := httptest.NewServer(http.HandlerFunc(answerAnything))
 	defer server.Close()
-	goOn := func(output ...string) func() *exec.Cmd {
+	resumeJob := func(output ...string) func() *exec.Cmd {
 		return func() *exec.Cmd {
 			cmd := command(ctx, dir, p, server.URL, append([]string{"--continue-job", "job", "--max-steps", "100000"}, output...)...)()
 			// Each time the same history: what a run adds would be read by the next.
@@ -54,14 +54,14 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 		}
 	}
 	short := command(ctx, dir, p, server.URL, "bench", "go", "--output", "text")
-	rounds, err := p.compared(ctx, 5, short, goOn("--output", "text"), goOn("--json", "--events", "full"))
+	rounds, err := p.compared(ctx, 5, short, resumeJob("--output", "text"), resumeJob("--json", "--events", "full"))
 	if err != nil {
 		return nil, err
 	}
 	costs := least(rounds)
 	share := func(c cost) float64 { return (c.peak - costs[0].peak) * (1 << 20) / float64(talk) }
 	return []figure{
-		{"time to go on with 10,000 events and 50 MB of conversation, ms", float64((costs[1].wall - costs[0].wall).Milliseconds()), 0, "%.0f"},
+		{"time to resume 10,000 events and 50 MB of conversation, ms", float64((costs[1].elapsed - costs[0].elapsed).Milliseconds()), 0, "%.0f"},
 		{"memory for it, to the conversation", share(costs[1]), 3, "%.2f"},
 		{"memory for it with full events, to the conversation", share(costs[2]), 3, "%.2f"},
 	}, nil
@@ -87,7 +87,7 @@ func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) 
 	records := 0
 	parts := engine.Parts{Model: caller{longHistory}, Store: noSync{file.New(history, nil)}, Lean: true, Record: func(r store.Record) error {
 		talk += contentOf(r.Event)
-		if records++; records == longHistory-10 { // a few are recorded when it stops and goes on
+		if records++; records == longHistory-10 { // a few are recorded when it stops and resumes
 			cancel()
 		}
 		return nil

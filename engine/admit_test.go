@@ -96,7 +96,7 @@ func TestSpecIsRecorded(t *testing.T) {
 	b.isolation = job.Isolation{Container: job.Container{BaseImage: "tools:2"}}
 	b.must(job.Input{Query: "on", Continue: true})
 	if d := cmp.Diff(b.isolation, recorded("").Isolation); d != "" {
-		t.Errorf("after going on (-want +got)\n%s", d)
+		t.Errorf("after the resume (-want +got)\n%s", d)
 	}
 	if d := cmp.Diff(strict, recorded(first.CheckpointID).Isolation); d != "" {
 		t.Errorf("at the first checkpoint (-want +got)\n%s", d)

@@ -119,7 +119,7 @@ func TestBranchOfADelegate(t *testing.T) {
 			}
 			first := b.script.requests[requests]
 			if said := first.Messages[len(first.Messages)-1]; tt.asked != "" && !strings.Contains(said.Text()+event.FirstText(said.Contents[0].Contents), tt.asked) {
-				t.Errorf("the branch goes on with %+v", said)
+				t.Errorf("the branch continues with %+v", said)
 			}
 			if got := b.answers(len(b.script.requests) - 1); len(got) != 2 || got[1] != "c2 otherwise" {
 				t.Errorf("the coordinator is told %q", got)
@@ -300,6 +300,6 @@ func TestDefinitionOfADelegateChanged(t *testing.T) {
 	}
 	helper := b.script.requests[len(b.script.requests)-2]
 	if !strings.Contains(helper.Messages[0].Text(), "Be another helper.") {
-		t.Error("the helper goes on with its old instruction")
+		t.Error("the helper continues with its old instruction")
 	}
 }

@@ -241,7 +241,7 @@ func TestFollowerKeepsHistory(t *testing.T) {
 	}
 	f.expected[old] = b.expert.Key // as a forged call would
 	if _, err := f.Append(b.startOf(old, &event.Parent{RunID: f.RunID()}, nil)); !errors.Is(err, ErrForged) {
-		t.Errorf("it begins a Run of earlier anew: %v", err)
+		t.Errorf("it starts an earlier Run again: %v", err)
 	}
 	next := event.Event{ID: "next", JobID: "job", RunID: f.RunID(), ExpertKey: b.expert.Key, StepNumber: 1, Body: event.ContinueToNextStep{NextCheckpointID: point}}
 	if _, err := f.Append(next); !errors.Is(err, ErrForged) {

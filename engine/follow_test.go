@@ -181,7 +181,7 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 		"a Run that has not begun":    {nil, rest[0].Event},
 		"a path as id":                {[]event.Event{start}, alter(rest[0].Event, func(e *event.Event) { e.ID = "../../x" })},
 		"a Run that begins twice":     {[]event.Event{start}, start},
-		"a delegate of nobody":        {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
+		"an unknown parent":            {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
 		"a second coordinator":        {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID = "second" })},
 		"a decision of the proxy":     {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.ProxyAccess{Action: "allowed"} })},
 		"a check of the sandbox":      {nil, alter(start, func(e *event.Event) { e.Body = event.SandboxCheck{OK: true} })},
@@ -242,7 +242,7 @@ func TestFollowerRefusesForgedShows(t *testing.T) {
 			}
 		}
 		if child == "" && e.Type() == "startGeneration" {
-			refused("nobody has asked it yet", shown("later"))
+			refused("it has no query yet", shown("later"))
 		}
 		if _, err := f.Append(e); err != nil {
 			t.Fatal(err)
@@ -251,7 +251,7 @@ func TestFollowerRefusesForgedShows(t *testing.T) {
 	if child == "" {
 		t.Fatal("nothing was delegated")
 	}
-	refused("a Run of nobody", shown("nobody"))
+	refused("an unknown Run", shown("nobody"))
 	refused("something to be recorded", honest[0])
 	other := shown(child)
 	other.JobID = "other"
@@ -332,7 +332,7 @@ func TestFollowerAbandons(t *testing.T) {
 	}
 	b.store = s
 	if r := b.must(job.Input{Continue: true}); r.Status != event.StatusCompleted || r.RunID != honest[0].RunID {
-		t.Errorf("it went on to %+v", r)
+		t.Errorf("it continued to %+v", r)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestBranchOfAPendingDelegate(t *testing.T) {
 			b.checkBranch(ids)
 			first := b.script.requests[asked]
 			if said := first.Messages[len(first.Messages)-1].Text(); first.Expert != "helper" || said != tt.said {
-				t.Errorf("%s goes on with %q", first.Expert, said)
+				t.Errorf("%s continues with %q", first.Expert, said)
 			}
 			b.checkFold()
 			b.checkTree()
@@ -119,7 +119,7 @@ func TestQueryAfterADelegateWasKilled(t *testing.T) {
 			if got := b.told(asked); !slices.Equal(got, []string{want}) {
 				t.Errorf("the coordinator is told %q, want %q", got, want)
 			}
-			// The answers stand in the conversation, so they are not given once more.
+			// The answers are in the conversation, so they are not given again.
 			if answers := last[event.StartRun](b).Answers; len(answers) > 0 {
 				t.Errorf("answers %+v", answers)
 			}

@@ -42,7 +42,7 @@ func scripts(t *rapid.T) []turn {
 		}
 		turns = append(turns, tn)
 	}
-	// The model gives up its todos and answers; a completion may ask for one turn more.
+	// The model gives up its todos and answers; a completion can need one more turn.
 	return append(turns, says("answer"), says("answer"))
 }
 

@@ -62,7 +62,7 @@ func TestFullDiskDuringDelegation(t *testing.T) {
 	answers := b.answers(len(b.script.requests) - 1)
 	for _, a := range answers {
 		if !strings.HasSuffix(a, " helped") {
-			t.Errorf("with room again: %s", a)
+			t.Errorf("with space again: %s", a)
 		}
 	}
 	if len(answers) != n {
@@ -203,7 +203,7 @@ func TestCrashedRunsAreClosedTogether(t *testing.T) {
 	b.store = d
 	b.must(job.Input{Continue: true})
 	if want := slices.Repeat([]string{"append stopRunByInterrupt"}, n); !slices.Equal(d.lines[:n], want) {
-		t.Errorf("the job goes on with %q", d.lines[:n])
+		t.Errorf("the job continues with %q", d.lines[:n])
 	}
 }
 

@@ -375,7 +375,7 @@ func TestToolsAreMadeOnce(t *testing.T) {
 	b.must(job.Input{Query: "go"})
 	r := b.script.requests
 	if len(r) != 4 || &r[0].Tools[0] != &r[1].Tools[0] {
-		t.Error("the tools were made anew without a reason")
+		t.Error("the tools were made again without a reason")
 	}
 	if r[2].Tools[0].Name != "new" || calls != 3 {
 		t.Errorf("after the change: %+v, %d calls", r[2].Tools, calls)

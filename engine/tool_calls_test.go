@@ -76,8 +76,8 @@ func TestToolCallWarning(t *testing.T) {
 	}
 }
 
-// Delegates count, and so do their own calls. A delegate that is stopped is not taken for
-// failed: the whole job stops, and goes on where it was.
+// Delegates count, and so do their own calls. A stopped delegate does not count as
+// failed: the whole job stops, and resumes where it was.
 func TestToolCallLimitOfATeam(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(many(2, "helper")...), says("done")},

@@ -62,7 +62,7 @@ func TestUnmarshalIsStrict(t *testing.T) {
 	}
 }
 
-// A member in the wrong case is a stranger, not a spelling of the known one.
+// A member in the wrong case is an unknown member, not a spelling of the known one.
 func TestMemberNamesAreCaseSensitive(t *testing.T) {
 	in := []byte(`{"type":"streamReasoning",` + head + `,"Delta":"x"}`)
 	e, err := Unmarshal(in)
@@ -105,7 +105,7 @@ func TestOlderNames(t *testing.T) {
 	}
 }
 
-func TestStrangersAreToldApart(t *testing.T) {
+func TestUnknownEventsAreToldApart(t *testing.T) {
 	for _, name := range []string{"streamingText", "errorRun", "", "ofTheFuture"} {
 		_, err := Unmarshal(fmt.Appendf(nil, `{"type":%q,%s,"text":"x"}`, name, head))
 		if !errors.Is(err, ErrUnknownType) {
@@ -162,7 +162,7 @@ func TestNothingIsNull(t *testing.T) {
 
 func sortedTypes() []Type { return Types() }
 
-// The journal says each fact once: what a turn called stands in callTools.
+// The journal says each fact once: what a turn called is in callTools.
 func TestLeanForms(t *testing.T) {
 	tests := []struct {
 		body Body

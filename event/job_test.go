@@ -180,8 +180,8 @@ func TestUsageAdd(t *testing.T) {
 	}
 }
 
-// Every answer counts once: that of a turn, of one that was of no use, and of one that was
-// given up at the end. What repeats it, or asks nobody, adds nothing.
+// Every answer counts once: that of a turn, of a useless turn, and of a turn that was
+// given up at the end. An event that repeats it, or has no request, adds nothing.
 func TestUsageOfEvents(t *testing.T) {
 	u := Usage{InputTokens: 3, OutputTokens: 4, TotalTokens: 7}
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ func TestIsProviderCall(t *testing.T) {
 	}{
 		{"a call by its type", `{"type":"server_tool_use","name":"web_search","input":{"query":"rain"}}`, true},
 		{"a call that holds what it returned", `{"type":"code_interpreter_call","outputs":[{"type":"logs"}]}`, true},
-		{"a type that nobody knows", `{"type":"dance"}`, true},
+		{"an unknown type", `{"type":"dance"}`, true},
 		{"a result by its type", `{"type":"web_search_tool_result","tool_use_id":"a","content":[]}`, false},
 		{"an output by its type", `{"type":"shell_call_output"}`, false},
 		{"another spelling", `{"type":"searchResult"}`, false},
@@ -47,7 +47,7 @@ func TestIsProviderCall(t *testing.T) {
 	}
 }
 
-// A call stands in the message that the model wrote; the first event that has it tells.
+// A call is in the message that the model wrote; the first event with it reports it.
 func TestProviderCalls(t *testing.T) {
 	search := providerRan("web_search", `{"type":"server_tool_use"}`)
 	found := providerRan("web_search", `{"type":"web_search_tool_result"}`)

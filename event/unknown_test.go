@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUnknownMembersSurvive puts a member that nobody knows into every object of
+// TestUnknownMembersSurvive puts an unknown member into every object of
 // every golden, at every level: event, checkpoint, step, message, part, usage, call,
 // result and the rest.
 func TestUnknownMembersSurvive(t *testing.T) {

@@ -26,7 +26,7 @@ type played struct {
 }
 
 // What the commands of each example do, in their order. Those that need a real model
-// are refused, and say so; when a version can run them, this table is to be mended
+// are refused, and say so; when a version can run them, this table must be updated
 // together with the comment.
 var commands = map[string][]played{
 	"organiser": {
@@ -69,8 +69,8 @@ var files = map[string]string{
 	"survey":      "survey.md",
 }
 
-// Whose Runs the history of an example has, and who asked for them, in alphabetical order;
-// not told for one that does not delegate.
+// The Runs in the history of an example and their callers, in alphabetical order;
+// empty for an example that does not delegate.
 var runs = map[string][]string{
 	"team":   {"lead", "researcher for lead", "reviewer for lead"},
 	"survey": {"editor", "newcomer for editor", "proofreader for editor", "sceptic for editor"},
@@ -131,8 +131,8 @@ func TestExamplesPlay(t *testing.T) {
 	}
 }
 
-// completedRuns says whose Runs the history of the only job below dir has, and who asked
-// for them. One that has not come to a good end is missing.
+// completedRuns lists the completed Runs of the only job below dir, with the Expert of each
+// and of its caller.
 func completedRuns(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	history := file.New(filepath.Join(dir, "perstack"), nil)
@@ -148,7 +148,7 @@ func completedRuns(t *testing.T, dir string) (all []string) {
 			switch b := record.Event.Body.(type) {
 			case event.StartRun:
 				if names[record.Event.RunID] != "" {
-					continue // it goes on with answers
+					continue // it continues with answers
 				}
 				names[record.Event.RunID] = record.Event.ExpertKey
 				if b.DelegatedBy != nil {

@@ -27,7 +27,7 @@ func TestCatalogue(t *testing.T) {
 		r := &list.Models[i]
 		name := r.Provider + " " + r.ID
 		if !slices.Contains(Providers(), r.Provider) || listed(r.Provider) != r.Provider || r.ID == "" {
-			t.Errorf("%s: nobody looks there", name)
+			t.Errorf("%s: this name is never looked up", name)
 		}
 		if ids[name] {
 			t.Errorf("%s is there twice", name)

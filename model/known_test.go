@@ -86,7 +86,7 @@ func TestKnownWith(t *testing.T) {
 	}
 }
 
-// Whoever changes what they were given does not change the catalogue.
+// Changing a returned value does not change the catalogue.
 func TestKnownIsACopy(t *testing.T) {
 	k, _ := Lookup("openai", "gpt-5")
 	k.Efforts[0] = "changed"

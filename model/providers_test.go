@@ -6,7 +6,7 @@ import (
 )
 
 // A row that lacks something would show up far away: as a key that a skill gets to see, or
-// a setting that nobody accepts.
+// a setting that nothing accepts.
 func TestProviders(t *testing.T) {
 	seen := map[string]string{}
 	for _, p := range AllProviders() {

@@ -54,7 +54,7 @@ func TestOfferedNames(t *testing.T) {
 	}
 }
 
-// M2 and the collisions: whoever configured the Expert learns which skills, and what to do.
+// M2 and the collisions: the error names the skills, and says what to do.
 func TestToolboxRefuses(t *testing.T) {
 	one := func(name string, tools ...string) skill.Source {
 		return skill.Source{Skill: &fake{name: name, tools: tools}}

@@ -143,7 +143,7 @@ func TestChanged(t *testing.T) {
 	}
 	f.tools = []string{"b", "c"}
 	if err := box.Ready(t.Context()); err != nil || !slices.Equal(names(box), []string{"a", "x"}) {
-		t.Errorf("nobody said that it changed: %q, %v", names(box), err)
+		t.Errorf("the change was not reported: %q, %v", names(box), err)
 	}
 	box.Changed("s")
 	box.Changed("nobody")
@@ -255,7 +255,7 @@ func TestReadyAfterCancel(t *testing.T) {
 		if err := <-ready; !errors.Is(err, reason) {
 			t.Errorf("Ready of a run that was stopped: %v", err)
 		}
-		// That nobody waited for a list is not the fault of the skill.
+		// A wait for a list that was cancelled is not the fault of the skill.
 		if got := names(box); !slices.Equal(got, []string{"a", "b"}) || box.Missing() != "" {
 			t.Errorf("meanwhile: %q, missing %q", got, box.Missing())
 		}

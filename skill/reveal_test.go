@@ -46,7 +46,7 @@ func TestHiddenTextIsShown(t *testing.T) {
 			}
 			if tt.want == "-" {
 				if len(box.Tools()) != 0 || !strings.Contains(log.String(), "skill=s tool=tool") {
-					t.Errorf("not left out, or nobody said so: %+v\n%s", box.Tools(), log.String())
+					t.Errorf("not left out, or not reported: %+v\n%s", box.Tools(), log.String())
 				}
 				return
 			}

@@ -120,7 +120,7 @@ func TestToolboxFilters(t *testing.T) {
 		t.Errorf("Lookup = %+v, %q, %t", tool, owner, ok)
 	}
 	if _, _, ok := box.Lookup("x"); ok {
-		t.Error("found a tool that is not there")
+		t.Error("found a tool that does not exist")
 	}
 	// The name of the skill in a call comes from the model and has no say.
 	if _, err := box.Call(t.Context(), event.ToolCall{ID: "1", SkillName: "one", ToolName: "b"}); err != nil {
@@ -201,7 +201,7 @@ func TestToolboxClose(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	var got []string
-	skill.Report(skill.WithCall(t.Context(), "c1"), "nobody listens")
+	skill.Report(skill.WithCall(t.Context(), "c1"), "no listener")
 	ctx := skill.WithProgress(t.Context(), func(id, note string) { got = append(got, id+" "+note) })
 	skill.Report(skill.WithCall(ctx, "c1"), "half done")
 	if !slices.Equal(got, []string{"c1 half done"}) {

@@ -47,12 +47,12 @@ func TestRecordRoundTrip(t *testing.T) {
 			t.Errorf("line: %s", want.Line)
 		}
 		if &append(want.Line, '\n')[0] != &want.Line[0] {
-			t.Error("there is no room for the newline")
+			t.Error("there is no space for the newline")
 		}
 	}
 }
 
-// Whoever keeps an event does not keep the line that it came from.
+// Keeping an event does not keep the line that it came from in memory.
 func TestEventsLetGoOfTheirLine(t *testing.T) {
 	records := sample(t)
 	newer := bytes.Replace(records[5].Line, []byte(`"type":"`), []byte(`"mood":{"good":true},"type":"`), 1)

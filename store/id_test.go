@@ -21,7 +21,7 @@ func TestCheckID(t *testing.T) {
 			t.Errorf("CheckID(%q) = %v, want ErrBadID", id, err)
 			continue
 		}
-		// The message goes to a terminal: what a stranger wrote must not act there.
+		// The message goes to a terminal: untrusted text must not act there.
 		if strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == 0x202e }) || len(err.Error()) > 200 {
 			t.Errorf("CheckID(%q) = %q", id, err)
 		}

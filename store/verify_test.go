@@ -57,7 +57,7 @@ func fileWith(t testing.TB, data []byte) (store.Store, string) {
 	return s, name
 }
 
-// journal returns records as they stand in a file, and the head.
+// journal returns records as they are in a file, and the head.
 func journal(records []store.Record) (data []byte, head store.Head) {
 	for _, r := range records {
 		data = append(append(data, r.Line...), '\n')

@@ -32,7 +32,7 @@ const (
 	canaryApp     = "psk-bird-R5tUv8WqZ2xC4nM6bV9"           // PERSTACK_API_KEY, in .env alone
 	canaryService = "9f8Kx2LmQ8vTz4Wb7Hn3Jd"                 // requiredEnv of a skill, in the environment
 	canaryOdd     = `p"a\ss/w0rd<&>'Gk5Lp2` + "ünï" + `%41z` // requiredEnv of another, in .env.local
-	canaryToken   = "tok-finch-J7hGf5Ds3Aq1Wz"               // in .env.local, asked for by nobody
+	canaryToken   = "tok-finch-J7hGf5Ds3Aq1Wz"               // in .env.local, no Expert asks for it
 
 	plainCanary = "plain words that are no secret"
 )
@@ -43,7 +43,7 @@ var canaries = map[string]string{
 
 // TestCanary drives every base tool of the real program with the aim of getting secrets
 // out, and looks for them afterwards in everything that the run left or said. Secrets
-// stand in the environment, in env files and in files of the workspace; the provider
+// are in the environment, in env files and in files of the workspace; the provider
 // repeats the key in its errors.
 func TestCanary(t *testing.T) {
 	program := program(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/perstack-go/perstack/store/file"
 )
 
-// A full disk ends the run with exit code 1 and a recorded end. When there is room
-// again, the job goes on where it was.
+// A full disk ends the run with exit code 1 and a recorded end. When there is space
+// again, the job continues where it was.
 func TestRootFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	disk := filepath.Join(dir, "perstack")

@@ -57,8 +57,8 @@ func TestHostileEnvFileGetsNoKey(t *testing.T) {
 	}
 }
 
-// A perstack.toml may name another address: it is configuration, which the user has read.
-// Whoever has not is told before anything is sent.
+// A perstack.toml may name another address: it is configuration, which the user can read.
+// A user who has not is told before anything is sent.
 func TestHostileBaseURLIsShown(t *testing.T) {
 	l, address := listen(t)
 	v := visitRepository(t, evil.Repository(t, "moved-base-url-in-config", "address", address), "run", "helper", "hello", "--max-retries", "0", "--output", "text")

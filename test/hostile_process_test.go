@@ -49,7 +49,7 @@ func TestHostileHunt(t *testing.T) {
 		case f.Who == "self" || strings.HasSuffix(f.Place, "/cmdline"):
 			continue // the hunter's own command line has the marker
 		case strings.HasPrefix(f.Place, fmt.Sprintf("/proc/%d/", os.Getpid())):
-			continue // this test, which is nobody's runtime
+			continue // this test, which is not part of a run
 		case strings.HasSuffix(f.Place, "/fd"):
 			continue // root may list the numbers; what is behind them is a place of its own
 		case strings.HasPrefix(f.Place, fmt.Sprintf("/proc/%d/", cmd.Process.Pid)) || f.Place == fmt.Sprintf("ptrace %d", cmd.Process.Pid):
@@ -140,7 +140,7 @@ func TestHostileProcessesDoNotOutliveAKilledRun(t *testing.T) {
 	await(t, "the end of the daemon", func() bool { alive, err := evil.Alive(file); return !alive && err == nil })
 }
 
-// await asks again and again for something that nobody reports.
+// await polls for something without a notification.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); {

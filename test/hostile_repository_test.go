@@ -145,7 +145,7 @@ func TestHostileRepositories(t *testing.T) {
 }
 
 // A file that names a program for the base tools gets it started, like that of any skill:
-// whoever runs an Expert runs what it declares. But only then, and the user is told.
+// a user who runs an Expert runs what it declares. But only then, and the user is told.
 func TestHostileReplacedBaseSkill(t *testing.T) {
 	dir := evil.Repository(t, "replaced-base-skill")
 	for _, args := range [][]string{{"validate"}, {"inspect", "helper"}, {"log"}} {

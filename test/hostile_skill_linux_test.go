@@ -57,7 +57,7 @@ args = ["hunt", "--marker", %q, "--levels", "2"]
 		case f.Who == "self" || strings.HasSuffix(f.Place, "/cmdline"):
 			continue // its own command line has the marker
 		case strings.HasPrefix(f.Place, fmt.Sprintf("/proc/%d/", os.Getpid())):
-			continue // this test, which is nobody's runtime
+			continue // this test, which is not part of a run
 		case strings.HasSuffix(f.Place, "/fd"):
 			continue // root may list the numbers; what is behind them is a place of its own
 		case strings.HasPrefix(f.Place, fmt.Sprintf("/proc/%d/", cmd.Process.Pid)) || f.Place == fmt.Sprintf("ptrace %d", cmd.Process.Pid):

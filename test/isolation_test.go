@@ -17,12 +17,12 @@ import (
 // a third.
 var isolated = []string{"lead", "reader", "middle", "deep"}
 
-// words are what only one Expert has: they stand in its instruction, its thoughts, its
+// words are what only one Expert has: they are in its instruction, its thoughts, its
 // remarks, its arguments, its todo list and in what its tools return.
 func words(name string) string { return "canary-" + name + "-7Hq2" }
 
 // R1: what one Expert has in its conversation is in no request of another, on the wire of
-// a real provider: not at first, not when the job goes on, not on a branch.
+// a real provider: not at first, not when the job continues, not on a branch.
 func TestIsolation(t *testing.T) {
 	script, err := llm.Parse("isolation", []byte(isolationScript()))
 	if err != nil {
@@ -59,11 +59,11 @@ func TestIsolation(t *testing.T) {
 	checkIsolation(t, server, map[string]int{"lead": 4, "reader": 4, "middle": 5, "deep": 4})
 	before := server.Count()
 	if out := perstack("run", "lead", "again: "+words("lead"), "--continue-job", "job", "--output", "text"); !strings.Contains(out, "Done again.") {
-		t.Fatalf("the job went on with %s", out)
+		t.Fatalf("the job continued with %s", out)
 	}
 	perstack("run", "--continue-job", "job", "--resume-from", checkpointOf(t, dir, "deep"), "--output", "text")
 	if got := server.Count(); got < before+4 {
-		t.Errorf("the branch asked the model %d times; it goes on with all three of a path", got-before-1)
+		t.Errorf("the branch asked the model %d times; it continues with all three of a path", got-before-1)
 	}
 	checkIsolation(t, server, nil)
 }
@@ -75,7 +75,7 @@ func checkIsolation(t *testing.T, server *llm.Server, want map[string]int) {
 	for i, r := range server.Requests() {
 		who := slices.IndexFunc(isolated, func(name string) bool { return strings.Contains(r.System(), "You are "+name+".") })
 		if who < 0 || r.Problem != "" {
-			t.Fatalf("request %d: of nobody, or refused: %s", i, r.Problem)
+			t.Fatalf("request %d: of no Expert, or refused: %s", i, r.Problem)
 		}
 		asked[isolated[who]]++
 		for _, name := range isolated {

@@ -21,7 +21,7 @@ import (
 // A thousand Experts that are asked in one turn wait for each other: never more than
 // maxParallel of them ask their model at once, and all answers are there in the end, in
 // the order of the calls. Without more steps than usual the job stops at its limit, saved,
-// and goes on when it is given more; nothing is asked twice.
+// and continues when it is given more; no request is made twice.
 func TestManyDelegates(t *testing.T) {
 	const many = 1000
 	var text strings.Builder

@@ -86,7 +86,7 @@ func TestServerEnds(t *testing.T) {
 			if _, err := fmt.Fprintln(s.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`); err != nil {
 				return err
 			}
-			s.gone(t) // while the server goes on
+			s.gone(t) // while the server keeps running
 			return s.in.Close()
 		}, 0},
 	}

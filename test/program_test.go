@@ -16,8 +16,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/fixed"
 )
 
-// watched is perstack in this very program: with go test -race, the race detector looks on.
-// Its processes are many times dearer, so perstack itself is then built without.
+// watched is perstack in this very program: with go test -race, with the race detector.
+// Its processes are many times slower, so perstack itself is then built without it.
 const watched = "perstack-watched"
 
 func TestMain(m *testing.M) {

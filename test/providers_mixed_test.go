@@ -14,7 +14,7 @@ import (
 )
 
 // The settings that a file can have for each provider. Each of them would show on the
-// wire of another: as an address that nobody answers at, a header, or a member.
+// wire of another: as an address without a server, a header, or a member.
 var foreignSettings = map[string]string{
 	"anthropic":      "baseUrl = \"https://leak.invalid/v1\"\n",
 	"openai":         "baseUrl = \"https://leak.invalid/v1\"\norganization = \"leak-org\"\nproject = \"leak-project\"\n",
@@ -82,10 +82,10 @@ func wireSubjects() (all []*modeltest.Subject) {
 	return all
 }
 
-// TestJobsGoOnWithAnotherProvider begins a job with one provider and continues it with
+// TestJobsContinueWithAnotherProvider begins a job with one provider and continues it with
 // another, for all pairs of wires. The other is sent what was said and what tools
 // returned, and nothing that the first one marked as its own.
-func TestJobsGoOnWithAnotherProvider(t *testing.T) {
+func TestJobsContinueWithAnotherProvider(t *testing.T) {
 	const thought, mark = "I had better look first.", "c2lnbmF0dXJlLW9mLXRoZS1maXJzdA"
 	script := "[[turn]]\nreasoning = \"" + thought + "\"\nsignature = \"" + mark + "\"\n[[turn.call]]\nid = \"c1\"\ntool = \"readTextFile\"\nargs = { path = \"a.txt\" }\n" +
 		"[[turn]]\ntext = \"It says alpha.\"\n[[turn]]\ntext = \"And that is all.\"\n"

@@ -57,9 +57,9 @@ var everywhere = map[string]played{
 		},
 	},
 	"survey": {
-		files: "../examples/survey", commands: [][]string{{"run", "editor", "What must be mended?"}}, codes: []int{host.ExitOK},
+		files: "../examples/survey", commands: [][]string{{"run", "editor", "What must be fixed?"}}, codes: []int{host.ExitOK},
 		systems: map[string]string{
-			"editor": "Ask the newcomer, the sceptic", "newcomer": "a stranger would still have to ask",
+			"editor": "Ask the newcomer, the sceptic", "newcomer": "a reader who is new here would still have to ask",
 			"sceptic": "List the claims that are wrong", "proofreader": "List mistakes of spelling",
 		},
 	},

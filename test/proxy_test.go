@@ -12,7 +12,7 @@ import (
 )
 
 // HTTPS_PROXY and NO_PROXY of the environment count where PERSTACK_PROXY_URL is not set.
-// The proxy refuses; nobody.invalid is nowhere.
+// The proxy refuses, and names in .invalid have no address.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables []string

@@ -2,5 +2,5 @@
 
 package test
 
-// raced says that the race detector makes every process dear.
+// raced says that the race detector makes every process slow.
 const raced = true

@@ -105,7 +105,7 @@ headers = { %s = "Bearer ${FAR_TOKEN}" }
 					t.Error("the token is shown")
 				}
 				if strings.Contains(out.String(), "never asked") || !strings.Contains(out.String(), string("stopRunByError")) {
-					t.Errorf("the run went on: %s", out.String())
+					t.Errorf("the run continued: %s", out.String())
 				}
 			})
 		}
@@ -150,13 +150,13 @@ allowPrivateEndpoint = true
 `, tt.skill, front.URL, tt.path)
 			p.run(t, skills) // writes the project
 			if seen() == 0 {
-				t.Error("without a lockfile nobody asked what it offers")
+				t.Error("without a lockfile the server was not asked for its tools")
 			}
 			if stdout, stderr, code := p.perstack(t, "install"); code != 0 || !strings.Contains(stdout, "Found") {
 				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 			if seen() == 0 {
-				t.Error("install asked nobody")
+				t.Error("install asked no server")
 			}
 			p.run(t, skills)
 			if n := seen(); n != 0 {

@@ -123,7 +123,7 @@ func checkOnce(t *testing.T, dir string) {
 }
 
 // A signal in the middle of delegation stops the commands of all children, saves every
-// Run up to the coordinator, and ends with the signal's exit code. The job goes on where
+// Run up to the coordinator, and ends with the signal's exit code. The job resumes where
 // it was.
 func TestSignalsWhileDelegatesWork(t *testing.T) {
 	tests := []struct {
@@ -163,7 +163,7 @@ func TestSignalsWhileDelegatesWork(t *testing.T) {
 }
 
 // A second signal ends perstack at once, in the middle of delegation too. No command is
-// left, the journal is valid, and the children go on where they were.
+// left, the journal is valid, and the children resume where they were.
 func TestSecondInterruptWhileDelegatesWork(t *testing.T) {
 	cmd, stderr := startAndAwait(t, halves("trap '' TERM; while :; do sleep 1; done"), "startToolCall", 2)
 	pids := commands(t, cmd.Dir)

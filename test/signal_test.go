@@ -302,7 +302,7 @@ func TestClosedStdout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Close() // nobody will ever read
+	r.Close() // there is no reader any more
 	cmd := exec.Command("perstack", "run", "writer", "go", "--job-id", "job")
 	cmd.Dir, cmd.Stdout = dir, w
 	var stderr bytes.Buffer

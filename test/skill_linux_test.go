@@ -112,7 +112,7 @@ func launch(t *testing.T, project map[string]string) (*exec.Cmd, *lines) {
 	return cmd, &stderr
 }
 
-// A signal while servers start stops them as well, and nobody waits for their timeout.
+// A signal while servers start stops them as well, without waiting for their timeout.
 func TestSignalWhileSkillsStart(t *testing.T) {
 	project := hosting(t)
 	project["serve"] = `sh idle plain </dev/null >/dev/null 2>&1 &

@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
 
-// dirt is what a stranger would like a terminal to obey, as TOML and JSON write it: it
+// dirt is what an attacker would like a terminal to obey, as TOML and JSON write it: it
 // clears the screen, sets the title, colours in the old way, rings, and turns text round.
 const dirt = `\u001b[2J\u001b]0;title\u0007\u009b31m\u0007\u202e\u2066`
 

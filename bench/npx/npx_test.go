@@ -59,7 +59,7 @@ func BenchmarkThreeSkills(b *testing.B) {
 		slices.Sort(all)
 		return float64(all[len(all)/2].Microseconds()) / 1000
 	}
-	b.ReportMetric(0, "ns/op") // of all three together, which nobody wants to know
+	b.ReportMetric(0, "ns/op") // of all three together, which says nothing
 	b.ReportMetric(middle(""), "builtin-ms")
 	b.ReportMetric(middle("--sandbox"), "sandbox-ms")
 	b.ReportMetric(middle("--runtime=docker"), "docker-ms")

@@ -266,7 +266,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("got %q, %v; want HTTP/2", got, err)
 	}
 	if _, err := ask(newest, "https://example.com"); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate of nobody: got error %v", err)
+		t.Errorf("a certificate without an authority: got error %v", err)
 	}
 	if _, err := ask(newest, "https://example.org", trust(newest)); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate of another name: got error %v", err)

@@ -106,7 +106,7 @@ func TestAllowlistTakesWhatTheFileTakes(t *testing.T) {
 // An endpoint that is let through before the start is a name that the proxy takes, and is
 // public; every other one is refused before the start, and not by a proxy that does not
 // start with it.
-func TestNoDoorAgreesWithTheProxy(t *testing.T) {
+func TestRefusalAgreesWithTheProxy(t *testing.T) {
 	agree := func(t interface{ Errorf(string, ...any) }, host string) {
 		_, err := ParseHost(host)
 		open := netaddr.ProxyRefusal("https://"+host+"/x", false) == ""
@@ -146,7 +146,7 @@ func reference(patterns []string, text string) (string, bool) {
 	})
 }
 
-// decidedIsDialled holds for every text that a client may ask for: it is allowed when the
+// decidedIsDialled holds for every text that a client can send: it is allowed when the
 // reference says so, and then that very name is looked up, once, and the address of the
 // answer is dialled; else nothing is looked up.
 func decidedIsDialled(t testing.TB, patterns []string, text string) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestStandIn(t *testing.T) {
+func TestVacant(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestPlaces(t *testing.T) {
 	}
 	p.leave(0)
 	if !p.take(1) || p.take(0) || p.take(1) {
-		t.Error("a place that was left is not there for the next")
+		t.Error("a slot that became free is not available for the next")
 	}
 	for range 3 {
 		p.leave(1)
@@ -81,7 +81,7 @@ func TestProxyConnectionLimit(t *testing.T) {
 	}
 }
 
-// Who opens connections and says nothing, or says it slowly, shuts nobody out.
+// A client that opens connections and sends nothing, or sends slowly, does not block others.
 func TestProxySlowClients(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}

@@ -23,7 +23,7 @@ func names1(names map[string]string) map[string][][]string {
 }
 
 // The way of one connection: decided, reported, carried, counted. The certificate is that
-// of the server: nobody stands between.
+// of the server: the proxy does not intercept TLS.
 func TestProxyCarries(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -203,7 +203,7 @@ func TestProxyRefusesAddresses(t *testing.T) {
 }
 
 // A name server that says something else the second time gets nothing: the address that
-// was judged is dialled, and nobody asks again.
+// was checked is dialled, without another lookup.
 func TestProxyRebinding(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: map[string][][]string{"a.example.com": {{"8.8.8.8"}, {"127.0.0.1"}, {"169.254.169.254"}}}}

@@ -139,8 +139,8 @@ func TestProxyTimeLimits(t *testing.T) {
 	})
 }
 
-// Whoever is to take the lines and hangs stops the proxy: it neither waits for ever nor
-// goes on without.
+// A reader of the lines that hangs stops the proxy: it neither waits for ever nor
+// continues without it.
 func TestReportHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, fail := context.WithCancelCause(t.Context())
@@ -153,7 +153,7 @@ func TestReportHangs(t *testing.T) {
 		}
 		r.close()
 		if !errors.Is(context.Cause(ctx), errUnreported) {
-			t.Errorf("the proxy goes on: %v", context.Cause(ctx))
+			t.Errorf("the proxy continues: %v", context.Cause(ctx))
 		}
 		close(wake)
 	})

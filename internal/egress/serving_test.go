@@ -141,7 +141,7 @@ func answerOf(t testing.TB, conn net.Conn) (status int, reason, body string) {
 		rest, _ := io.ReadAll(resp.Body)
 		body = string(rest)
 		if resp.Header.Get("Connection") == "keep-alive" {
-			t.Error("the connection is to go on")
+			t.Error("the connection must stay open")
 		}
 	}
 	return resp.StatusCode, resp.Header.Get("Perstack-Reason"), body
@@ -164,7 +164,7 @@ func (w *servingProxy) tunnel(listener int, host string) *net.TCPConn {
 	return conn
 }
 
-// handshake speaks TLS with whoever is behind the connection.
+// handshake speaks TLS with the server behind the connection.
 func handshake(conn net.Conn, name string) (*tls.Conn, error) {
 	c := tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true, SessionTicketsDisabled: true}) //nolint:gosec // the certificate is not the question
 	return c, c.HandshakeContext(context.Background())

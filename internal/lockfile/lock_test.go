@@ -70,7 +70,7 @@ func TestLockEncode(t *testing.T) {
 	got := string(sampleLock(t).Encode())
 	testkit.Golden(t, "sample.lock", got)
 	if strings.ContainsAny(got, "\u200b\u202e\U000e0041\t") {
-		t.Errorf("hidden characters stand in the file: %q", got)
+		t.Errorf("hidden characters are in the file: %q", got)
 	}
 	for _, word := range []string{`version = "1"`, "generatedAt", "inputSchema", "skillName", "search"} {
 		if !strings.Contains(got, word) {
@@ -131,7 +131,7 @@ func TestLockLineEnds(t *testing.T) {
 	}
 }
 
-// Each error names the file, the line where there is one, and the command that mends it.
+// Each error names the file, the line where there is one, and the command that fixes it.
 func TestReadLockRefuses(t *testing.T) {
 	good := string(sampleLock(t).Encode())
 	digest := sampleLock(t).Experts[0].Skills[0].Tools[1].Digest
@@ -187,7 +187,7 @@ func TestReadLockRefuses(t *testing.T) {
 	}
 }
 
-// A lockfile of another version, or of somebody else, is not mended by installing: the
+// A lockfile of another version, or of another program, is not fixed by installing: the
 // error says so, and tells install to leave it alone.
 func TestReadLockKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perstack.lock")

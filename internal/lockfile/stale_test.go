@@ -28,7 +28,7 @@ endpoint = "https://example.com/mcp"
 [experts.plain]
 instruction = "Only base."
 [experts.other]
-instruction = "Nobody asks."
+instruction = "Never asked."
 [experts.other.skills.web]
 type = "mcpStdioSkill"
 command = "web"
@@ -87,7 +87,7 @@ func TestStale(t *testing.T) {
 		"order":            {`["writer", "plain"]`, `["plain", "writer"]`, "", `the Expert "lead" was edited`},
 		"outside":          {`command = "web"`, `command = "web2"`, "", `the skill "web" of "other" is started or reached in another way now`},
 		"new outside":      {"[experts.other]", "[experts.more]\ninstruction='x'\n[experts.other]", "", `the Expert "more" is new`},
-		"gone":             {"[experts.other]\ninstruction = \"Nobody asks.\"\n[experts.other.", "[experts.plain.", `the skill "web" of "plain" is new`, ""},
+		"gone":             {"[experts.other]\ninstruction = \"Never asked.\"\n[experts.other.", "[experts.plain.", `the skill "web" of "plain" is new`, ""},
 		"skill gone":       {"[experts.writer.skills.far]\ntype = \"mcpHttpSkill\"\nendpoint = \"https://example.com/mcp\"", "", "", `the skill "far" of "writer" is gone`},
 		"base from a file": {"[experts.plain]", "[experts.plain.skills.'@perstack/base']\ntype='mcpStdioSkill'\ncommand='x'\n[experts.plain]", `the skill "@perstack/base" of "plain" is new`, ""},
 	} {

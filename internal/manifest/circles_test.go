@@ -99,8 +99,8 @@ func TestUndescribed(t *testing.T) {
 	}
 }
 
-// An interactive skill of an Expert that another may ask has nobody to answer it. One that
-// is only run by itself has.
+// An interactive skill of a delegate gets no answers from a user. An Expert that
+// is only run by itself gets them.
 func TestUnanswerable(t *testing.T) {
 	const ask = "[experts.%s.skills.ask]\ntype='interactiveSkill'\n[experts.%s.skills.ask.tools.when]\ndescription='When?'\ninputJsonSchema='{\"type\":\"object\"}'\n"
 	of := func(key string) string { return strings.ReplaceAll(ask, "%s", key) }

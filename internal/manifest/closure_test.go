@@ -46,7 +46,7 @@ instruction = "x"
 }
 
 // An Expert that is not of the file is in its own closure.
-func TestClosureOfAStranger(t *testing.T) {
+func TestClosureOfAnotherExpert(t *testing.T) {
 	c := check(t, expertWith(""))
 	experts, missing := c.Closure(&expert.Expert{Name: "far", Delegates: []string{"a", "far"}})
 	if len(experts) != 2 || experts[1] != c.Experts[0] || !slices.Equal(missing, []string{"far"}) {

@@ -74,7 +74,7 @@ func TestContainerRefuses(t *testing.T) {
 			}
 			for _, p := range c.Unsupported(c.Experts[0], job.Settings{Provider: "replay", Runtime: "local"}) {
 				if !p.Warning {
-					t.Errorf("refused without a wall too: %v", p)
+					t.Errorf("refused without isolation too: %v", p)
 				}
 			}
 		})

@@ -33,23 +33,23 @@ func readPage(t *testing.T, name string) string {
 	return string(data)
 }
 
-// A block is a fenced part of a page.
+// A block is a part of a page between lines of backquotes.
 type block struct {
 	language, text string
-	line           int // of its fence
+	line           int // of its first line
 }
 
 func blocks(page string) (all []block) {
 	open := false
 	for i, line := range strings.Split(page, "\n") {
-		language, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		language, delimiter := strings.CutPrefix(strings.TrimSpace(line), "```")
 		switch {
-		case fence && !open:
+		case delimiter && !open:
 			all = append(all, block{language: language, line: i + 1})
-		case !fence && open:
+		case !delimiter && open:
 			all[len(all)-1].text += line + "\n"
 		}
-		open = open != fence
+		open = open != delimiter
 	}
 	return all
 }

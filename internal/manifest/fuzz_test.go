@@ -63,8 +63,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// limited holds for the limits of every Config: whoever adds and multiplies them need not
-// think of overflow, infinities or signs.
+// limited holds for the limits of every Config: code that adds and multiplies them need not
+// consider overflow, infinities or signs.
 func limited(t *testing.T, c *Config) {
 	all := []expert.Limits{c.Limits.Limits}
 	for _, e := range c.Experts {

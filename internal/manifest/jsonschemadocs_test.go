@@ -33,7 +33,7 @@ func section(t *testing.T, heading string) string {
 	return text
 }
 
-// rows are the cells of the table that starts with this header.
+// rows are the columns of each row of the table that starts with this header.
 func rows(t *testing.T, text, header string) (all [][]string) {
 	t.Helper()
 	_, text, found := strings.Cut(text, "\n"+header)
@@ -46,11 +46,11 @@ func rows(t *testing.T, text, header string) (all [][]string) {
 		case !strings.HasPrefix(line, "|"):
 			return all
 		default:
-			cells := strings.Split(strings.Trim(line, "|"), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
+			columns := strings.Split(strings.Trim(line, "|"), "|")
+			for i := range columns {
+				columns[i] = strings.TrimSpace(columns[i])
 			}
-			all = append(all, cells)
+			all = append(all, columns)
 		}
 	}
 	return all
@@ -58,8 +58,8 @@ func rows(t *testing.T, text, header string) (all [][]string) {
 
 var inCode = regexp.MustCompile("`([^`]*)`")
 
-func codes(cell string) (all []string) {
-	for _, m := range inCode.FindAllStringSubmatch(cell, -1) {
+func codes(column string) (all []string) {
+	for _, m := range inCode.FindAllStringSubmatch(column, -1) {
 		all = append(all, m[1])
 	}
 	return all

@@ -63,7 +63,7 @@ func TestWrongLimits(t *testing.T) {
 	}
 }
 
-// A number that no float and no integer can hold is refused, whoever notices.
+// A number that no float and no integer can hold is refused, wherever that is noticed.
 func TestNumbersThatDoNotFit(t *testing.T) {
 	for _, text := range []string{"maxCost = 1e400", "maxCost = 99999999999999999999", "maxTokens = 9223372036854775808", "prices.m = {input = 1e999, output = 1}", "maxDepth = 0xFFFFFFFFFFFFFFFFF"} {
 		if c, ps := Parse("p.toml", []byte(text)); c != nil || len(ps) != 1 || ps[0].Line != 1 {

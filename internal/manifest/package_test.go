@@ -128,7 +128,7 @@ func TestPackageRefused(t *testing.T) {
 			t.Errorf("%s is %+v", line, p)
 		}
 		if argv, err := s.CommandLine(); err == nil {
-			t.Errorf("%s, which nobody understands, would be started as %q", line, argv)
+			t.Errorf("%s, which we cannot interpret, would be started as %q", line, argv)
 		}
 		list := "'" + strings.Join(words[1:], "', '") + "'"
 		if len(words) == 1 {

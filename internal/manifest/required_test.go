@@ -77,7 +77,7 @@ func TestRefusedEnv(t *testing.T) {
 	if err := refused(e, "openai").Err(); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	// Whoever made it: an Expert of a registry has been through no Parse of ours.
+	// This holds for every Expert: one from a registry did not go through our Parse.
 	for _, name := range []string{"PERSTACK_API_KEY", "perstack_x", "LD_PRELOAD", "Path", "npm_config_registry", "ANTHROPIC_API_KEY", "A=B", ""} {
 		foreign := &expert.Expert{Name: "f", Skills: []*expert.Skill{{Name: "s", Type: expert.StdioSkill, Command: "x", RequiredEnv: []string{name}}}}
 		if found := refused(foreign, job.DefaultProvider); len(found) != 1 || found[0].Variable != name || found[0].Expert != "f" || found[0].Skill != "s" {

@@ -28,9 +28,9 @@ func TestReadSandbox(t *testing.T) {
 	check(t, expertWith("sandbox='landlock'"), "p.toml:3:1: experts.a.sandbox: unknown key; it belongs to a skill: move it into [experts.<name>.skills.<skill>]")
 }
 
-// A right that nobody holds a skill to is an error, unless something gives the skill a
-// sandbox; a list of hosts that nobody holds it to is a warning.
-func TestSandboxesThatAreNotThere(t *testing.T) {
+// A permission that nothing enforces is an error, unless something gives the skill a
+// sandbox; a list of hosts that nothing enforces is a warning.
+func TestMissingSandboxes(t *testing.T) {
 	const (
 		right = `p.toml:6:1: experts.a.skills.s.workspace: it is not enforced: with runtime local the skill has no sandbox; add sandbox = "landlock" beside it, or use a sandbox for all skills or runtime docker`
 		hosts = `p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`

@@ -353,7 +353,7 @@ func TestDelegationThatIsResumed(t *testing.T) {
 	// A process that resumes has not seen the first part.
 	wantLines(t, tell(new(Narrator), again), "P c@1 returned | TP1", "P d@1 rooms", "D/1 Result | Room 3", "P d@1 returned (changed) | Room 3", "P Delegation Complete (2 delegates returned)")
 
-	// A branch: another Run of the parent, another child that goes on from D's checkpoint.
+	// A branch: another Run of the parent, another child that continues from D's checkpoint.
 	// What the branch waits for was called in the Run that it left.
 	branch := to(hireAlso, "E")
 	branch.From, branch.Query = &event.Origin{RunID: "D", CheckpointID: "cp"}, "with a balcony"
@@ -401,7 +401,7 @@ func TestOvertakenCalls(t *testing.T) {
 		`Q finder {"query":"flights"} | Error: nothing came of it`, `Q askUser {"q":"Budget?"} | Error: nothing came of it`, "Q Run make | Error: nothing came of it", "Q Query | never mind")
 }
 
-// A stream in which Runs go on from each other in a circle is no reason to hang.
+// Runs that continue each other in a circle must not make the narrator hang.
 func TestCircle(t *testing.T) {
 	tell(new(Narrator), []said{
 		{"B", event.SkillStarting{}}, {"A", resumed("B")}, {"B", resumed("A")}, {"A", resumed("B")}, {"C", resumed("C")}, {"C", resumed("C")},

@@ -43,7 +43,7 @@ func TestDomainPattern(t *testing.T) {
 }
 
 // The same question about the address of a provider, which other packages ask.
-func TestNoDoor(t *testing.T) {
+func TestProxyRefusal(t *testing.T) {
 	const names = "its proxy connects only to names of letters, digits and hyphens, none of which begins with xn--"
 	for address, want := range map[string]string{
 		"https://api.example.com":      "",

@@ -71,7 +71,7 @@ func TestThisProcessLives(t *testing.T) {
 	}
 }
 
-// A real process, alive, as a zombie that nobody has waited for, and gone.
+// A real process, alive, as a zombie that was not waited for, and gone.
 func TestChild(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -193,7 +193,7 @@ func TestForgedTree(t *testing.T) {
 		"alias of the package":    {map[string]entry{"": top("good"), "node_modules/good": entryOf("evil", integrity["evil"])}, "it is another package, evil"},
 		"content of another":      {map[string]entry{"": top("good"), "node_modules/good": entryOf("", integrity["evil"])}, "integrity mismatch"},
 		"content of another name": {map[string]entry{"": top("tool"), "node_modules/tool": with(entryOf("", integrity["tool"]), "npm:good@*"), "node_modules/hidden": entryOf("good", integrity["evil"])}, "integrity mismatch"},
-		"bundled by nobody": {map[string]entry{
+		"not bundled by any": {map[string]entry{
 			"": top("tool"), "node_modules/tool": with(entryOf("", integrity["tool"]), "*"), "node_modules/tool/node_modules/hidden": {Version: "1.0.0", InBundle: true},
 		}, "strong checksum"},
 	} {
@@ -219,7 +219,7 @@ func TestForgedTree(t *testing.T) {
 	}}
 	install(t, s, &lockfile.Package{Manager: "npx", Name: "tool", Version: "1.0.0", Integrity: integrity["tool"], Tree: lie.String()}, "")
 	if slices.Contains(r.asked, "/hidden") || slices.Contains(r.asked, "/tarballs/hidden-1.0.0.tgz") {
-		t.Errorf("it fetched what nobody pinned: %q", r.asked)
+		t.Errorf("it fetched what is not pinned: %q", r.asked)
 	}
 	// An alias of something that is needed is none of that.
 	r.publish("user", "1.0.0", map[string]any{"bin": "cli.js", "dependencies": map[string]string{"other": "npm:hidden@1"}}, cli)

@@ -89,7 +89,7 @@ func TestFetchForAnotherPlatform(t *testing.T) {
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("a script ran")
 	}
-	// Once it is there, nobody is asked.
+	// Once it is there, nothing is fetched.
 	r.Close()
 	s.Environ = []string{"PATH=/nonexistent"}
 	s.Offline = true
@@ -99,7 +99,7 @@ func TestFetchForAnotherPlatform(t *testing.T) {
 }
 
 // What a program left beside itself on this machine is nothing that others should see: for
-// an image the package is installed anew, and what was left stays where it is.
+// an image the package is installed again, and what was left stays where it is.
 func TestFetchLeavesDataOfProgramsBehind(t *testing.T) {
 	r := newRegistry(t)
 	publishNative(r, os.DevNull)

@@ -220,7 +220,7 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// Whoever interrupts gets the reason back at once, and nothing half done stays.
+// An interrupt returns its reason at once, and leaves nothing incomplete.
 func TestCancel(t *testing.T) {
 	r := newRegistry(t)
 	publishHello(r)
@@ -421,7 +421,7 @@ func TestIndex(t *testing.T) {
 			t.Errorf("%s: known as %+v", name, got)
 		}
 	}
-	if got := resolve(t, s, npx("@acme/tool", "1.0.0")); !cmp.Equal(got, good) { // and mended
+	if got := resolve(t, s, npx("@acme/tool", "1.0.0")); !cmp.Equal(got, good) { // and repaired
 		t.Errorf("resolved to %+v", got)
 	}
 	asked := r.requests()

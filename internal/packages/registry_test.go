@@ -20,7 +20,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A registry is a small npm registry. It serves what tests publish, and counts who asks.
+// A registry is a small npm registry. It serves what tests publish, and counts requests.
 type registry struct {
 	*httptest.Server
 	mu       sync.Mutex

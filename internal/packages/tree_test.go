@@ -37,7 +37,7 @@ func TestLockedTree(t *testing.T) {
 		"place odd":           {`node_modules/inner`, `node_modules/.inner`},
 		"no integrity":        {`"integrity":"` + sum + `"}`, `"inBundle":false}`},
 		"none at all":         {`,"integrity":"` + sum + `"}`, `}`},
-		"bundled in nobody":   {`"integrity":"` + sum + `"}`, `"inBundle":true}`},
+		"without a bundler":    {`"integrity":"` + sum + `"}`, `"inBundle":true}`},
 		"another package":     {`"node_modules/tool":{`, `"node_modules/tool":{"name":"evil",`},
 		"weak":                {`"integrity":"` + sum + `"}`, `"integrity":"sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="}`},
 		"short":               {`"integrity":"` + sum + `"}`, `"integrity":"sha512-AAAA"}`},
@@ -101,7 +101,7 @@ func TestBundled(t *testing.T) {
 			`"node_modules/tool":{` + pinned + `,"bundleDependencies":["a"]}`, `"node_modules/tool/node_modules/a":{"version":"1.0.0","inBundle":true,"dependencies":{"b":"*","c":"*"}}`,
 			`"node_modules/tool/node_modules/a/node_modules/b":` + loose, `"node_modules/tool/node_modules/c":` + loose,
 		}},
-		{"nobody lists", false, []string{`"node_modules/tool":{` + pinned + `,"dependencies":{"a":"*"}}`, `"node_modules/tool/node_modules/a":` + loose}},
+		{"no list", false, []string{`"node_modules/tool":{` + pinned + `,"dependencies":{"a":"*"}}`, `"node_modules/tool/node_modules/a":` + loose}},
 		{"another is listed", false, []string{
 			`"node_modules/tool":{` + pinned + `,"dependencies":{"a":"*"},"bundleDependencies":["b"]}`, `"node_modules/tool/node_modules/a":` + loose, `"node_modules/tool/node_modules/b":` + loose,
 		}},

@@ -14,9 +14,9 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// standIn plays uv: it writes the files of a wheel as uv would lay them out, and its own
+// fakeUV plays uv: it writes the files of a wheel as uv would lay them out, and its own
 // arguments and variables beside the directory.
-const standIn = `#!/bin/sh
+const fakeUV = `#!/bin/sh
 printf '%s\n' "$@" >"$LOG"
 env >>"$LOG"
 while [ "$1" != --target ]; do shift; done
@@ -33,7 +33,7 @@ func uvStore(t *testing.T, more ...string) (s *Store, log string) {
 	testkit.Need(t, "sh", "mkdir", "env")
 	bin := t.TempDir()
 	log = filepath.Join(bin, "log")
-	script := strings.Replace(standIn, "#!/bin/sh\n", "#!/bin/sh\nLOG='"+log+"'\n", 1)
+	script := strings.Replace(fakeUV, "#!/bin/sh\n", "#!/bin/sh\nLOG='"+log+"'\n", 1)
 	if err := os.WriteFile(filepath.Join(bin, "uv"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A missing key is nobody's mistake, and no file is looked at.
+// A missing key is not an error here, and no file is read.
 func TestCheckNeedsNothing(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "key.json")
 	if err := os.WriteFile(broken, []byte("no credentials"), 0o600); err != nil {

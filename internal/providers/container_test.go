@@ -125,7 +125,7 @@ func TestBundleHasNothingElse(t *testing.T) {
 	}
 }
 
-// What is fetched for a provider is asked for at the proxy too, by its name: nobody looks
+// What is fetched for a provider is requested from the proxy too, by its name: no program looks
 // names up in a container, and the egress proxy takes no addresses.
 func TestDownloadsGoThroughTheEgressProxy(t *testing.T) {
 	for name, leads := range map[string]bool{"led": true, "refused": false} {
@@ -233,7 +233,7 @@ func TestEgressProxyKeepsItsPassword(t *testing.T) {
 
 // What CheckReachable lets through, the proxy takes for a name; what the proxy does not, is
 // said before anything starts.
-func TestWallKnowsNamesAsTheProxyDoes(t *testing.T) {
+func TestContainerCheckAgreesWithTheProxy(t *testing.T) {
 	for _, host := range []string{
 		"api.example.com", "API.Example.COM", "api.example.com.", "api.example.com..", "a_b.example.com", "xn--bcher-kva.example", "-a.example.com", "a-.example.com",
 		"a.example.123", "a.example.1com", "8.8.8.8", "0x08080808", "134744072", "[2606:4700::1]", "a..example.com", strings.Repeat("a", 64) + ".example.com",

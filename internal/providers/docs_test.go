@@ -42,7 +42,7 @@ func TestPageNamesVariables(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("`([A-Z][A-Z0-9]+(_[A-Z0-9]+)+)`").FindAllStringSubmatch(string(page), -1) {
 		if !asked[m[1]] {
-			t.Errorf("%s is on the page, but nobody reads it", m[1])
+			t.Errorf("%s is on the page, but no code reads it", m[1])
 		}
 	}
 	for _, provider := range model.Providers() {

@@ -14,7 +14,7 @@ import (
 // secretKey is the key that no error may show.
 const secretKey = "sk-test-9fKx2LmQ8vTz4Wb7"
 
-// env is the environment of a test, with the variables that stand in an env file.
+// env is the environment of a test, with the variables of an env file.
 type env map[string]string
 
 const inFile = "file:" // before the value of a variable: it comes from .env
@@ -259,7 +259,7 @@ func TestEnvFilesDoNotRedirect(t *testing.T) {
 	}
 }
 
-// Whoever runs somebody's perstack.toml is told where it sends what the Expert sees.
+// A user who runs another person's perstack.toml is told where it sends what the Expert sees.
 func TestFileDestinationsAreTold(t *testing.T) {
 	for provider, c := range map[string]struct {
 		setting expert.Setting
@@ -304,7 +304,7 @@ func TestFamilies(t *testing.T) {
 		{"openai", "ft:gpt-4o:mine", ""},
 		{"anthropic", "my-model", ""},
 		{"ollama", "gpt-oss:20b", ""},
-		{"ollama", "claude-like:7b", ""}, // whatever somebody calls it at home
+		{"ollama", "claude-like:7b", ""}, // a local model can have any name
 		{"ollama", "deepseek-r1:8b", ""},
 		{"azure-openai", "claude-sonnet-4-5", ""}, // the name of a deployment
 	} {
@@ -332,7 +332,7 @@ func TestModelWarnings(t *testing.T) {
 		{"anthropic", "m", "", expert.ModelEntry{}, strings.NewReplacer("openai", "anthropic", "is unknown", "is unknown, and its answers have at most 4096 tokens besides its reasoning").Replace(unknown)},
 		{"anthropic", "m", "", expert.ModelEntry{MaxOutputTokens: 9}, strings.ReplaceAll(unknown, "openai", "anthropic")},
 		{"openai", "gpt-5-ultra", "", expert.ModelEntry{ContextWindow: 1000}, ""},
-		{"openai", "gpt-4o", "", expert.ModelEntry{}, ""}, // nobody asked for thoughts
+		{"openai", "gpt-4o", "", expert.ModelEntry{}, ""}, // reasoning was not requested
 		{"openai", "gpt-4o", "low", expert.ModelEntry{}, `the model "gpt-4o" does not think, so a reasoning budget of low has no effect`},
 		{"openai", "gpt-4o", "none", expert.ModelEntry{}, ""},
 		{"openai", "gpt-4o", "high", expert.ModelEntry{Reasoning: "effort"}, ""},

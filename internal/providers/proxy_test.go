@@ -19,8 +19,8 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// tunnels is a proxy that leads every connection to one server, and writes down who asked
-// for what.
+// tunnels is a proxy that leads every connection to one server, and records which
+// hosts were requested.
 type tunnels struct {
 	to    string
 	mu    sync.Mutex

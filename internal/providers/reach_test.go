@@ -37,7 +37,7 @@ func asked(t *testing.T, choose func(root string) Config) []*http.Request {
 	if ask(t, m) == nil {
 		t.Error("the server refused, and there was an answer")
 	}
-	server.Close() // nobody writes to got any more
+	server.Close() // nothing writes to got any more
 	return got
 }
 
@@ -147,7 +147,7 @@ func TestPrecedence(t *testing.T) {
 				return choice
 			})
 			if len(requests) == 0 {
-				t.Fatal("nobody asked")
+				t.Fatal("there was no request")
 			}
 			if got := requests[0].Header.Get(c.header); got != c.want {
 				t.Errorf("%s is %q, want %q", c.header, got, c.want)

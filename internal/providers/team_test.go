@@ -11,8 +11,8 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// What an Expert wants the provider to run, it alone is offered: neither those that it
-// asks nor the one that asks it.
+// Only an Expert that names tools of the provider is offered them: neither its
+// delegates nor its caller.
 func TestOpenTeam(t *testing.T) {
 	search := &expert.Expert{Key: "searcher", ProviderTools: []string{"webSearch"}}
 	few := &expert.Expert{Key: "few", ProviderTools: []string{"webSearch"}, ProviderToolOptions: &expert.ProviderToolOptions{WebSearch: &expert.WebSearchOptions{MaxUses: 3}}}

@@ -28,7 +28,7 @@ func deadLinks(t *tree) (found []finding) {
 				target = path.Join(path.Dir(p.path), file)
 			}
 			if _, err := fs.Stat(t.fsys, target); err != nil {
-				found = append(found, finding{p.path, link.line, fmt.Sprintf("link to %s, which is not there", link.text)})
+				found = append(found, finding{p.path, link.line, fmt.Sprintf("link to %s, which does not exist", link.text)})
 			} else if page, ok := pages[target]; ok && anchor != "" && !page.anchors[anchor] {
 				found = append(found, finding{p.path, link.line, fmt.Sprintf("link to %s: %s has no such heading", link.text, target)})
 			}
@@ -39,7 +39,7 @@ func deadLinks(t *tree) (found []finding) {
 
 func brokenTOML(t *tree) (found []finding) {
 	for _, p := range t.pages {
-		for _, f := range p.fences {
+		for _, f := range p.blocks {
 			if f.language != "toml" {
 				continue
 			}
@@ -86,7 +86,7 @@ func unknownCommands(t *tree) (found []finding) {
 }
 
 func (p *page) shellLines() (lines []span) {
-	for _, f := range p.fences {
+	for _, f := range p.blocks {
 		if !slices.Contains(shellLanguages, f.language) {
 			continue
 		}

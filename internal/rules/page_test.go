@@ -11,9 +11,9 @@ type page struct {
 	path    string
 	links   []span          // targets of links and images
 	code    []span          // `inline code`
-	fences  []fence         // fenced blocks
+	blocks  []block         // blocks of code
 	anchors map[string]bool // #names of the headings
-	prose   []string        // all lines; those of fenced blocks are empty
+	prose   []string        // all lines; those of blocks are empty
 }
 
 type span struct {
@@ -21,33 +21,33 @@ type span struct {
 	line int
 }
 
-type fence struct {
+type block struct {
 	language string
-	span     // the line is that of the opening fence
+	span     // the line is the first line of the block
 }
 
 var (
 	linkPattern   = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)`)
 	codePattern   = regexp.MustCompile("`([^`]+)`")
-	fencePattern  = regexp.MustCompile("^\\s*(```+|~~~+)\\s*([A-Za-z0-9_-]*)")
+	blockPattern  = regexp.MustCompile("^\\s*(```+|~~~+)\\s*([A-Za-z0-9_-]*)")
 	anchorPattern = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
 )
 
 func parsePage(name, text string) *page {
 	lines := strings.Split(text, "\n")
 	p := &page{path: name, anchors: map[string]bool{}, prose: make([]string, len(lines))}
-	var open string // the fence that is open
+	var open string // the mark that opened the current block
 	for i, line := range lines {
 		number := i + 1
-		mark := fencePattern.FindStringSubmatch(line)
+		mark := blockPattern.FindStringSubmatch(line)
 		switch {
 		case open == "" && mark != nil:
 			open = mark[1]
-			p.fences = append(p.fences, fence{strings.ToLower(mark[2]), span{line: number}})
+			p.blocks = append(p.blocks, block{strings.ToLower(mark[2]), span{line: number}})
 		case open != "" && mark != nil && strings.HasPrefix(mark[1], open) && mark[2] == "":
 			open = ""
 		case open != "":
-			p.fences[len(p.fences)-1].text += line + "\n"
+			p.blocks[len(p.blocks)-1].text += line + "\n"
 		default:
 			p.inline(line, number)
 			p.prose[i] = line
@@ -56,7 +56,7 @@ func parsePage(name, text string) *page {
 	return p
 }
 
-// inline takes apart a line outside of fenced blocks.
+// inline takes apart a line outside of blocks.
 func (p *page) inline(line string, number int) {
 	if heading := strings.TrimLeft(line, "#"); heading != line && strings.HasPrefix(heading, " ") {
 		p.anchors[anchor(heading)] = true

@@ -89,7 +89,7 @@ var nameReservations = []reservation{
 	{
 		what: "context.Background context.TODO",
 		only: "cmd/... internal/runtimes/docker/inside", // which is main in a container
-		why:  "a context that nobody can cancel outlives its run; take it from the caller",
+		why:  "a context that cannot be cancelled outlives its run; take it from the caller",
 	},
 }
 

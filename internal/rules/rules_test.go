@@ -90,7 +90,7 @@ var rules = []rule{
 	{
 		name: "toml-snippets",
 		says: "every TOML snippet in our pages can be parsed",
-		fix:  "correct the snippet; if it is not TOML on purpose, mark its fence as text",
+		fix:  "correct the snippet; if it is not TOML on purpose, mark its block as text",
 		find: brokenTOML,
 	},
 	{
@@ -116,6 +116,12 @@ var rules = []rule{
 		says: "help and errors use the words of docs/glossary.md, one for each thing, and no metaphors",
 		fix:  "write what is proposed, or rewrite the sentence: subject, verb, object",
 		find: avoidedInMessages,
+	},
+	{
+		name: "words-in-tests",
+		says: "comments, names and messages of tests, and scripts and examples, use the words of docs/glossary.md, and no metaphors",
+		fix:  "write what is proposed, or rewrite the sentence: subject, verb, object",
+		find: avoidedInTests,
 	},
 	{
 		name: "flags-in-libraries",

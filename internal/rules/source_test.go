@@ -64,7 +64,7 @@ func initFunctions(t *tree) (found []finding) {
 }
 
 // sleepingTests leaves three kinds of sleep alone: those in a synctest bubble, those in
-// a loop that asks again and again for what nobody reports (the death of a grandchild),
+// a loop that polls for something without a notification (the death of a grandchild),
 // and time.Sleep(time.Hour), by which a child process plays a program that hangs.
 func sleepingTests(t *tree) (found []finding) {
 	for _, f := range t.sources(true) {
@@ -138,7 +138,7 @@ func sharedState(t *tree) (found []finding) {
 }
 
 // isLock says whether a type of package sync or sync/atomic is meant. A sync.Pool may
-// stay: what is in it, nobody can tell.
+// stay: no code can depend on its content.
 func (f *source) isLock(e ast.Expr) bool {
 	if index, ok := e.(*ast.IndexExpr); ok {
 		e = index.X // atomic.Pointer[T]

@@ -20,6 +20,7 @@ type tree struct {
 	fsys     fs.FS
 	packages map[string][]*source // by directory, "." for the root
 	pages    []*page
+	nested   []*source // Go files of modules in this one, for which only the rules about words hold
 }
 
 // A source is a Go file.
@@ -49,6 +50,7 @@ func (f finding) String() string { return fmt.Sprintf("%s:%d: %s", f.path, f.lin
 
 func load(fsys fs.FS) (*tree, error) {
 	t := &tree{fsys: fsys, packages: map[string][]*source{}}
+	var modules []string
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -57,14 +59,21 @@ func load(fsys fs.FS) (*tree, error) {
 			if outside(fsys, name) {
 				return fs.SkipDir
 			}
+			if _, err := fs.Stat(fsys, path.Join(name, "go.mod")); err == nil && name != "." {
+				modules = append(modules, name+"/...")
+			}
 			return nil
 		case path.Ext(name) == ".go":
 			file, err := parse(fsys, name)
 			if err != nil {
 				return err
 			}
+			if matches(strings.Join(modules, " "), file.dir) {
+				t.nested = append(t.nested, file)
+				return nil
+			}
 			t.packages[file.dir] = append(t.packages[file.dir], file)
-		case path.Ext(name) == ".md":
+		case path.Ext(name) == ".md" && !matches(strings.Join(modules, " "), path.Dir(name)):
 			data, err := fs.ReadFile(fsys, name)
 			if err != nil {
 				return err
@@ -77,17 +86,13 @@ func load(fsys fs.FS) (*tree, error) {
 }
 
 // outside says which directories are no part of the program: those that the go command
-// ignores as well, what make builds, the history of local runs, and nested modules.
+// ignores as well, what make builds, and the history of local runs.
 func outside(fsys fs.FS, dir string) bool {
 	if dir == "." {
 		return false
 	}
 	base := path.Base(dir)
-	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || dir == "bin" || dir == "perstack" {
-		return true
-	}
-	_, err := fs.Stat(fsys, path.Join(dir, "go.mod"))
-	return err == nil
+	return strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || dir == "bin" || dir == "perstack"
 }
 
 func parse(fsys fs.FS, name string) (*source, error) {

@@ -214,7 +214,7 @@ func TestPolicyByHand(t *testing.T) {
 		kept := file("report")
 		cmd := &exec.Cmd{Path: c.Program, Args: []string{name}, Env: append(os.Environ(), byHand+"=1"), ExtraFiles: []*os.File{file("order"), kept}}
 		out, err := cmd.Output()
-		if err != nil || string(out) != "main goes on\n" {
+		if err != nil || string(out) != "main continues\n" {
 			t.Errorf("%s: %q, %v", name, out, err)
 		}
 		if info, err := kept.Stat(); err != nil || info.Size() > 0 {

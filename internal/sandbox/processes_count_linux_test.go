@@ -29,7 +29,7 @@ func playThreads(n int) int {
 }
 
 // A program with too many processes or threads is ended with all of them, the outcome says
-// so, and others go on.
+// so, and others continue.
 func TestPolicyTooMany(t *testing.T) {
 	const tooMany = "more than 60 processes and threads"
 	s := supervisor(t)
@@ -95,7 +95,7 @@ func TestPolicyTooManyOfServer(t *testing.T) {
 	}
 }
 
-// Who may have any number is not counted.
+// A program without a limit is not counted.
 func TestPolicyWithoutLimit(t *testing.T) {
 	o := run(t, confined(t, shell(t, `i=0; while [ $i -lt 100 ]; do sleep 0.6 & i=$((i+1)); done; wait; echo done`)))
 	if o.Stdout.String() != "done\n" || o.Exceeded != "" {

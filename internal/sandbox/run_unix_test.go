@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		Init()
 	}
 	if os.Getenv(byHand) != "" {
-		fmt.Println("main goes on")
+		fmt.Println("main continues")
 		os.Exit(0)
 	}
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], act) {

@@ -151,7 +151,7 @@ func TestStraysAreAttributed(t *testing.T) {
 		for _, pid := range up {
 			youngest = max(youngest, startTime(pid))
 		}
-		eventually(t, "the clock goes on", func() bool {
+		eventually(t, "the clock runs", func() bool {
 			return fleeting(t) > youngest
 		})
 		later, stop := context.WithCancel(t.Context())

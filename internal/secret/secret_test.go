@@ -360,7 +360,7 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		if strings.ContainsAny(secret, "[]") {
-			return // with the marker beside it, it may come to be anew
+			return // with the marker beside it, it can appear again
 		}
 		if strings.Contains(got, secret) {
 			t.Fatalf("%q is left in %q", secret, got)

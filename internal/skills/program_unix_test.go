@@ -50,7 +50,7 @@ func TestProgramPlaces(t *testing.T) {
 		{filepath.Join(home, ".nvm/v24/bin/node"), "", in(".nvm/v24")},
 		{"tool", ".local/bin", in(".local/bin/tool")}, // beside it are the user's keys
 		{"mine", "bin", in("bin/mine")},               // and here all that the user has
-		{"run", "work/tool", in("work/tool/run")},     // nobody knows what belongs to it
+		{"run", "work/tool", in("work/tool/run")},     // its other files are unknown
 		{"sh", "system/bin", nil},
 		{"linked", "system/bin", in("work/tool/run")},
 		{"absent", "bin", nil},

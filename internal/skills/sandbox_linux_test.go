@@ -255,7 +255,7 @@ func TestWorkspaceRights(t *testing.T) {
 			if got := strings.Join(words[2:], " "); got != want {
 				t.Errorf("could %q, want %q", got, want)
 			}
-			if atHome := strings.HasPrefix(words[1], y.Sandboxes.Home+"/sandbox-"); atHome != (right == "none") {
+			if inHome := strings.HasPrefix(words[1], y.Sandboxes.Home+"/sandbox-"); inHome != (right == "none") {
 				t.Errorf("started in %s", words[1])
 			}
 		})
@@ -284,7 +284,7 @@ func TestSandboxesAreRemoved(t *testing.T) {
 	gone("closed")
 	for name, toml := range map[string]string{
 		"does not start": server(program, "s", "", "die-list"),
-		"is not there":   server("no-such-program", "s", "", "x"),
+		"does not exist":  server("no-such-program", "s", "", "x"),
 		"is missing":     server("npx", "s", "", "@a/b"),
 	} {
 		y.Packages.Dir = ""
@@ -440,8 +440,8 @@ func TestCommandsFindWhatRuns(t *testing.T) {
 	}
 }
 
-// The right of the base skill holds for commands and for the file tools alike. Who has none
-// starts at home.
+// The permission of the base skill holds for commands and file tools alike. A command without
+// one starts in its home directory.
 func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 	for right, want := range map[string]string{"readWrite": "run read, run write, tool read, tool write", "readOnly": "run read, tool read", "none": ""} {
 		t.Run(right, func(t *testing.T) {
@@ -468,7 +468,7 @@ func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 				t.Errorf("could %q, want %q", got, want)
 			}
 			r := call(t, box, "exec", `{"command":"pwd"}`)
-			if atHome := strings.Contains(fmt.Sprint(r), y.Sandboxes.Home+"/sandbox-"); r.IsError || atHome != (right == "none") {
+			if inHome := strings.Contains(fmt.Sprint(r), y.Sandboxes.Home+"/sandbox-"); r.IsError || inHome != (right == "none") {
 				t.Errorf("started elsewhere: %+v", r)
 			}
 		})

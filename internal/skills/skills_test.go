@@ -169,7 +169,7 @@ inputJsonSchema = '{"type":"object"}'
 `
 
 // The model is shown the base tools first, then those of servers as the file has them,
-// then the questions, wherever they stand in the file and whoever started first.
+// then the questions, whatever their order in the file and whichever server started first.
 func TestOrder(t *testing.T) {
 	program, y := evil.Program(t), newYard(t)
 	e := load(t, head+question+server(program, "late", "toolPrefix = true\npick = ['add']\n", "slow", "--pause", "10us")+
@@ -185,7 +185,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// C9: an Expert that another one asked has nobody to put questions to. It can ask others.
+// C9: a delegate cannot ask the user. It can have delegates.
 func TestDelegatedCannotAsk(t *testing.T) {
 	y := newYard(t)
 	y.req.Delegated, y.req.Delegates = true, []*expert.Expert{{Key: "y", Name: "y"}}
@@ -260,7 +260,7 @@ func TestFirstFailureStopsTheRest(t *testing.T) {
 	}
 }
 
-// Whoever gives up while servers start is told that, and not that a server failed.
+// A start that is cancelled reports that, and not that a server failed.
 func TestCancelledStart(t *testing.T) {
 	program, y := evil.Program(t), newYard(t)
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -35,7 +35,7 @@ func TestClean(t *testing.T) {
 		{"8-bit CSI", "c1 \u009b31mred", "c1 red"},
 		{"CSI without an end", "a\x1b[31", "a31"},
 		{"CSI cut by text", "a\x1b[31\nb", "a31\nb"},
-		{"CSI that goes on for ever", "\x1b[" + strings.Repeat("1;", 99) + "m", strings.Repeat("1;", 99) + "m"},
+		{"CSI without an end", "\x1b[" + strings.Repeat("1;", 99) + "m", strings.Repeat("1;", 99) + "m"},
 		{"title, BEL", "\x1b]0;title\x07rest", "rest"},
 		{"title, ST", "\x1b]0;title\x1b\\rest", "rest"},
 		{"title, 8-bit", "\u009d0;title\u009crest", "rest"},

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update is set by go test -update: golden files are written anew instead of compared.
+// Update is set by go test -update: golden files are written instead of compared.
 var Update = flag.Bool("update", false, "write the golden files anew")
 
 // Golden compares got with a file in testdata.

@@ -41,7 +41,7 @@ func TestEnvFilesBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.judge(".", entries[0]); err == nil {
-		t.Error("the search goes on for ever")
+		t.Error("the search does not end")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")

@@ -141,7 +141,7 @@ func TestHardLinks(t *testing.T) {
 			t.Errorf("an ordinary file with two names: %q, %v", got, err)
 		}
 	}
-	// Moving the storage away does not make its journals strangers.
+	// Moving the storage away does not make its journals ordinary files.
 	rename(t, filepath.Join(h.dir, "perstack"), filepath.Join(h.outside, "moved"))
 	_, err := h.read("h7")
 	wantCode(t, err, workspace.Protected, "perstack directory")

@@ -54,7 +54,7 @@ func TestTrustedPathsThroughLinks(t *testing.T) {
 		{"append", "perstack.toml", fixed}, {"append", "conf/p.toml", fixed}, {"append", "prod.env.txt", locked},
 		{"edit", "perstack.toml", fixed}, {"edit", "conf/p.toml", fixed}, {"edit", "prod.env.txt", locked},
 
-		// What is not there yet: a directory, a file and what is moved there.
+		// What does not exist yet: a directory, a file and what is moved there.
 		{"write", "soon", fixed}, {"write", "soon/p.toml", fixed}, {"write", "soon/x", fixed}, {"write", "Soon/sub/x", fixed},
 		{"makeDir", "soon", fixed}, {"makeDir", "soon/p.toml", fixed}, {"makeDir", "soon/sub", fixed},
 		{"moveHere", "soon", fixed}, {"moveHere", "soon/p.toml", fixed},

@@ -85,7 +85,7 @@ var ignoreCases = []struct {
 	{"**/d/**/a*b/**", "d/ab/x x/d/y/acb/z/w", "d/ab"},
 }
 
-// unescape makes a path of a field: blanks cannot stand in a list of fields.
+// unescape makes a path of a field: a list of fields cannot contain blanks.
 func unescape(field string) string {
 	return strings.NewReplacer(`\s`, " ", `\t`, "\t").Replace(field)
 }
@@ -267,7 +267,7 @@ func TestIgnoreInterrupted(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if ctx.left < -2 {
-			t.Errorf("%s: went on after the end, and asked %d times", name, 2-ctx.left)
+			t.Errorf("%s: continued after the end, and asked %d times", name, 2-ctx.left)
 		}
 	}
 }

@@ -71,6 +71,6 @@ func TestRootFullDiskChanges(t *testing.T) {
 		}
 	}
 	if _, err := h.AppendFile(t.Context(), "disk/f", []byte("end\n")); err != nil {
-		t.Errorf("there is room again: %v", err)
+		t.Errorf("there is space again: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // A record that was not written to its end is cut off, wherever that was, and the
-// journal goes on behind the one before it.
+// journal continues after the one before it.
 func TestTornTail(t *testing.T) {
 	s, name, whole := sampleJob(t)
 	inMemory(s)
@@ -163,7 +163,7 @@ func TestCutAtRecord(t *testing.T) {
 		for _, last = range s.Read(t.Context(), "job1", 0) {
 		}
 		if n == 0 {
-			check(last) // or it would look like a job that nobody has begun
+			check(last) // or it would look like a job that has not begun
 		} else if last != nil {
 			t.Errorf("Read: %v", last)
 		}
@@ -174,7 +174,7 @@ func TestCutAtRecord(t *testing.T) {
 			}
 		}
 	}
-	// Cut and written anew: the chain is right, the history is another.
+	// Cut and written again: the chain is right, the history is another.
 	writeFile(t, name, bytes.Join(all[:10], nil))
 	summary := readFile(t, s.path(summaryName))
 	os.Remove(s.path(summaryName))
@@ -238,7 +238,7 @@ func TestListingFollowsWriter(t *testing.T) {
 	}
 }
 
-// A record of a newer release is not damage, but this release must not go on from it.
+// A record of a newer release is not damage, but this release must not continue from it.
 func TestUnknownType(t *testing.T) {
 	s, name, whole := sampleJob(t)
 	all := lines(whole)

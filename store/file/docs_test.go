@@ -11,7 +11,7 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// block returns the fenced block of a language in docs/journal.md.
+// block returns the code block of a language in docs/journal.md.
 func block(t *testing.T, language string) string {
 	t.Helper()
 	doc := string(readFile(t, "../../docs/journal.md"))

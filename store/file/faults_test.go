@@ -22,7 +22,7 @@ import (
 const (
 	told     = "a call fails with the error"
 	logged   = "no call fails, and the log says it" // what is lost can be found again
-	harmless = "nothing is lost, and nobody is told"
+	harmless = "nothing is lost, and nothing is reported"
 )
 
 // expected says what a failure of one operation comes to, wherever it stands. The
@@ -47,7 +47,7 @@ var expected = []struct {
 	{"*", "job.json*", nil, logged},
 	// A torn end is not cut off before it is safe elsewhere.
 	{"*", "journal.torn-1*", nil, told},
-	// The journal itself. When there is no room for much, there may be for a little.
+	// The journal itself. When there is no space for much, there can be for a little.
 	{OpAllocate, journalName, unix.ENOSPC, harmless},
 	{OpAllocate, journalName, unix.EDQUOT, harmless},
 	{OpCreate, journalName, nil, told},
@@ -70,8 +70,8 @@ func expect(t *testing.T, op faulty.Op, err error) string {
 	return ""
 }
 
-// giveBack reports whether op is the truncation at the end of a life, which only gives
-// back the room that was kept. Any other takes something off the journal.
+// giveBack reports whether op is the truncation at the end of a life, which only releases
+// the space that was reserved. Any other cuts the journal.
 func giveBack(op faulty.Op, all []faulty.Op) bool {
 	later := func(o faulty.Op) bool { return o.N > op.N && o.Kind == OpWrite && o.Name == journalName }
 	return op.Kind == OpTruncate && !slices.ContainsFunc(all, later)
@@ -162,7 +162,7 @@ func TestDiskDies(t *testing.T) {
 					t.Errorf("%s, from operation %d: %v", state, at, o.errs)
 				}
 				if len(o.appended) > o.commits && !o.failed(err) {
-					t.Errorf("%s, from operation %d: %d records are not durable, and nobody said so", state, at, len(o.appended)-o.commits)
+					t.Errorf("%s, from operation %d: %d records are not durable, and there was no error", state, at, len(o.appended)-o.commits)
 				}
 				o.check(t)
 			}
@@ -191,15 +191,15 @@ func TestShortWriteThatStays(t *testing.T) {
 	}
 }
 
-// When the disk is full from some moment on, for everything but the room that was taken
+// When the disk is full from some moment on, for everything but the space that was reserved
 // in advance, the end of the run is still recorded and made durable.
 func TestFullDiskTakesTheEnd(t *testing.T) {
 	whole := liveWith(t, "old job")
 	first := slices.IndexFunc(whole.disk.Ops(), func(op faulty.Op) bool { return op.Kind == OpWrite && op.Name == journalName })
 	for at := first + 1; at <= whole.disk.Count(); at++ {
 		full := faulty.When(func(op faulty.Op) bool {
-			needsRoom := op.Kind == OpCreate || op.Kind == OpAllocate || op.Kind == OpMkdir || op.Kind == OpWrite && op.Name != journalName
-			return op.N >= at && needsRoom
+			needsSpace := op.Kind == OpCreate || op.Kind == OpAllocate || op.Kind == OpMkdir || op.Kind == OpWrite && op.Name != journalName
+			return op.N >= at && needsSpace
 		}, func(faulty.Op, func(int) error) error { return unix.ENOSPC })
 		o := liveWith(t, "old job", full)
 		if len(o.errs) > 0 || o.commits != 11 {
@@ -225,11 +225,11 @@ func TestDirectoryBecomesReadOnly(t *testing.T) {
 			}
 		}
 	}
-	asNobody(t, func() { o.live(t.Context()) })
+	asOtherUser(t, func() { o.live(t.Context()) })
 	if len(o.errs) > 0 || o.commits != 11 {
 		t.Errorf("%v, %d records are durable", o.errs, o.commits)
 	}
-	asNobody(t, func() {
+	asOtherUser(t, func() {
 		if n := count(t, o.s); n != 22 {
 			t.Errorf("%d records can be read, want 22", n)
 		}

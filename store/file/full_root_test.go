@@ -49,7 +49,7 @@ func fill(t *testing.T, name string) {
 }
 
 // When others fill the disk, the journal refuses ordinary records, still takes the end of the
-// run, and goes on when there is room again.
+// run, and continues when there is space again.
 func TestRootFullDisk(t *testing.T) {
 	disk := smallDisk(t)
 	s := New(filepath.Join(disk, "perstack"), nil)
@@ -84,7 +84,7 @@ func TestRootFullDisk(t *testing.T) {
 	mustAppend(t, j, storetest.Sample("job1")...)
 	mustClose(t, j)
 	if again := count(t, s); again != n+11 {
-		t.Errorf("%d records after there was room again, want %d", again, n+11)
+		t.Errorf("%d records after there was space again, want %d", again, n+11)
 	}
 	if info, err := s.FindJob(t.Context(), "job1"); err != nil || info.Status != event.JobCompleted {
 		t.Errorf("%+v, %v", info, err)

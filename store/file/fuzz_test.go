@@ -82,7 +82,7 @@ func readable(t *testing.T, s *Store) int {
 	return n
 }
 
-// Whatever stands in job.json, a sound journal can be read and listed; it is refused
+// Whatever is in job.json, a sound journal can be read and listed; it is refused
 // only because of a head that it does not have.
 func FuzzSummary(f *testing.F) {
 	s, _, whole := sampleJob(f)

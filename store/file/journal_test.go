@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/store/storetest"
 )
 
-// After a sync that failed nobody knows what is on the disk. The journal says so from then on.
+// After a failed sync it is unknown what is on the disk. The journal says so from then on.
 func TestFailedSyncPoisons(t *testing.T) {
 	s, _, _ := sampleJob(t)
 	j := mustOpen(t, s)
@@ -53,7 +53,7 @@ func TestFailedWriteIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer readOnly.Close()
-	j.f = readOnly // writes fail; cutting, through j.room, does not
+	j.f = readOnly // writes fail; truncating uses another handle
 	if _, err := j.Append(t.Context(), storetest.Note("job1", 1, "x")); err == nil {
 		t.Fatal("a write to a file that is open for reading succeeded")
 	}
@@ -68,12 +68,12 @@ func TestFailedWriteIsTakenBack(t *testing.T) {
 	}
 }
 
-// The room behind the end does not show in the length of the file, and is given back.
+// The reserved space does not show in the length of the file, and is released.
 func TestReserve(t *testing.T) {
 	s, name, whole := sampleJob(t)
 	j := mustOpen(t, s)
 	if j.room.unsupported {
-		testkit.Missing(t, "a file system that can take room in advance")
+		testkit.Missing(t, "a file system that can reserve space")
 	}
 	for i := range 200 {
 		mustAppend(t, j, storetest.Note("job1", i, strings.Repeat("x", 10_000)))
@@ -90,8 +90,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// Whoever waits while another commits is served by the commit that follows, together
-// with all who wait.
+// A caller that waits during a commit is served by the next commit, together
+// with all others that wait.
 func TestGroupCommit(t *testing.T) {
 	s, _, _ := sampleJob(t)
 	j := mustOpen(t, s)
@@ -105,7 +105,7 @@ func TestGroupCommit(t *testing.T) {
 			}
 		})
 	}
-	mustAppend(t, j, storetest.Note("job1", 9, "nobody waits for this one"))
+	mustAppend(t, j, storetest.Note("job1", 9, "no caller waits for this one"))
 	if err := j.commit(j.now.length - 1); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestGroupCommitOfMany(t *testing.T) {
 	}
 }
 
-// A repair is told to whoever listens.
+// A repair is reported.
 func TestRepairIsLogged(t *testing.T) {
 	s, name, whole := sampleJob(t)
 	writeFile(t, name, append(whole, `{"seq":12,`...))

@@ -79,7 +79,7 @@ func killed(t *testing.T, state string, op faulty.Op, args ...string) {
 		t.Fatalf("operation %v: the process was not killed: %s", args, want)
 	}
 	if op.Kind == OpWrite && op.Name == journalName && len(args) == 1 {
-		// The last byte was written, and nobody was told.
+		// The last byte was written, and Append did not return.
 		data := readFile(t, New(dir, nil).path(journalName))
 		if !bytes.HasPrefix(data, want) || bytes.Count(data[len(want):], []byte("\n")) != 1 {
 			t.Fatalf("operation %v: the journal is\n%s\nwant\n%s\nand one more", args, data, want)

@@ -97,7 +97,7 @@ func checkModes(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// What stands in the place of our files is refused: a pipe without hanging, a link
+// What takes the place of our files is refused: a pipe without hanging, a link
 // wherever it leads.
 func TestStrangeFiles(t *testing.T) {
 	tests := []struct {
@@ -152,7 +152,7 @@ func TestStrangeFiles(t *testing.T) {
 }
 
 // Strange entries among the jobs are reported, hidden ones are not ours, and neither
-// keeps the listing from going on.
+// stops the listing.
 func TestStrangeEntries(t *testing.T) {
 	s, _, _ := sampleJob(t)
 	jobs := filepath.Join(s.dir, jobsName)

@@ -16,8 +16,8 @@ import (
 	"github.com/perstack-go/perstack/store/storetest"
 )
 
-// A life is what a process does with a job, and what it was told. It goes on after an
-// error, as nobody should, to see that nothing gets worse by it.
+// A life is what a process does with a job, and the results it got. It continues after an
+// error, which no caller should do, to see that nothing gets worse.
 type life struct {
 	s        *Store
 	appended []store.Record // acknowledged
@@ -154,7 +154,7 @@ func (l *life) failed(target error) bool { return errors.Is(errors.Join(l.errs..
 
 // check holds what is on the disk against what the life was told: each appended record
 // is there, none that was refused is, the chain is whole, what was committed was
-// durable, and the job can go on.
+// durable, and the job can be resumed.
 func (o *outcome) check(t *testing.T) {
 	t.Helper()
 	want := bytes.Join(o.before, nil)
@@ -202,7 +202,7 @@ func checkStorage(t *testing.T, dir string, want []byte) {
 	}
 	want = append(append(bytes.Clone(want), r.Line...), '\n')
 	if got := readFile(t, s.path(journalName)); !bytes.Equal(got, want) {
-		t.Fatalf("after it went on the journal holds\n%s\nwant\n%s", got, want)
+		t.Fatalf("after it continued the journal holds\n%s\nwant\n%s", got, want)
 	}
 	report, err := store.Verify(t.Context(), s, "job1")
 	if err != nil || report.Records != int64(bytes.Count(want, []byte("\n"))) || report.Recorded != report.Last {

@@ -210,7 +210,7 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 }
 
-// fullOpener finds no room for anything, and says what Open makes of that.
+// fullOpener finds no space for anything, and reports what Open returns then.
 func fullOpener(s *Store) error {
 	signal.Ignore(syscall.SIGXFSZ) // or the first write would end the process
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1, Max: 1}); err != nil {
@@ -250,6 +250,6 @@ func TestFullFromTheStart(t *testing.T) {
 	}
 	mustClose(t, mustOpen(t, unnamed))
 	if got := string(readFile(t, filepath.Join(unnamed.dir, ignoreName))); got != "*\n" {
-		t.Errorf("when there is room again, .gitignore holds %q", got)
+		t.Errorf("when there is space again, .gitignore holds %q", got)
 	}
 }

@@ -49,7 +49,7 @@ var ways = map[string]func(t *testing.T, s *Store) error{
 	},
 }
 
-// soon fails the test if f waits. The pipe is then opened, so that f can go on.
+// soon fails the test if f waits. The pipe is then opened, so that f can continue.
 func soon(t *testing.T, pipe string, f func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -66,7 +66,7 @@ func soon(t *testing.T, pipe string, f func() error) error {
 	return <-done
 }
 
-// A pipe in the place of a directory is refused, and nobody waits for its other end.
+// A pipe in the place of a directory is refused, without waiting for its other end.
 func TestPipes(t *testing.T) {
 	for place, want := range map[string]string{
 		".":    "is not a directory; choose another storage directory",
@@ -152,7 +152,7 @@ func TestReadOnlyDirectories(t *testing.T) {
 			}
 			defer os.Chmod(locked, 0o700)
 			var err error
-			asNobody(t, func() { _, err = s.Open(t.Context(), job) })
+			asOtherUser(t, func() { _, err = s.Open(t.Context(), job) })
 			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), locked+" cannot be written to") {
 				t.Errorf("%v, want that %s cannot be written to", err, locked)
 			}

@@ -129,7 +129,7 @@ func TestDamageIsNotTorn(t *testing.T) {
 	}
 }
 
-// Nothing of a job was durable: what there is of it is set aside, and it begins anew.
+// Nothing of a job was durable: what there is of it is set aside, and it begins again.
 func TestTornFromTheStart(t *testing.T) {
 	s, name, sound, torn := tornJob(t)
 	data := append(bytes.Clone(sound), torn...)

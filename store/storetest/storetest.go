@@ -27,7 +27,7 @@ func Run(t *testing.T, empty func(t *testing.T) store.Store) {
 	}{
 		{"records are numbered, chained and read in order", testOrder},
 		{"reading begins after a record", testAfter},
-		{"a job that is opened again goes on", testReopen},
+		{"a job that is opened again continues", testReopen},
 		{"a journal that knows its last record is right about it", testHead},
 		{"a job has one writer", testOneWriter},
 		{"closing twice is fine, writing afterwards is not", testClose},

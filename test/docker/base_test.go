@@ -83,7 +83,7 @@ func TestBaseImage(t *testing.T) {
 	p.awaitFile(s, "here")
 	site := inspect(t, job)
 	for _, c := range site.containers {
-		// Whoever may not read it knows at least what commands were given; see checkBased.
+		// A command that may not read it knows at least the variables of commands; see checkBased.
 		if data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.State.Pid)); err == nil {
 			checkVariables(t, strings.Split(string(data), "\x00"))
 		}
@@ -150,12 +150,12 @@ func (p *project) checkBased(r scout.Report) {
 		}
 	}
 	if !slices.Contains(r.Environ, "PATH="+oddPath) {
-		p.t.Errorf("the path of the base image is not there: %v", r.Environ)
+		p.t.Errorf("the path of the base image is missing: %v", r.Environ)
 	}
 	checkVariables(p.t, r.Environ)
 }
 
-// checkVariables finds those of the base image that nobody may have.
+// checkVariables finds those of the base image that no program may have.
 func checkVariables(t *testing.T, environ []string) {
 	t.Helper()
 	for _, v := range environ {

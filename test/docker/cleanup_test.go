@@ -34,17 +34,17 @@ func TestCleanUp(t *testing.T) {
 		says     string
 	}{
 		"the provider refuses the key":      {script: bad, args: "worker go --max-retries 0", code: 1},
-		"an Expert that is not there":       {script: bad, args: "nobody go", code: 2, says: "nobody"},
+		"an Expert that does not exist":     {script: bad, args: "missing go", code: 2, says: "missing"},
 		"a variable that is not set":        {script: bad, args: "worker go --env NOT_SET_AT_ALL", code: 2, says: "NOT_SET_AT_ALL"},
 		"a variable that is protected":      {script: bad, args: "worker go --env LD_PRELOAD", env: "LD_PRELOAD=", code: 2, says: "LD_PRELOAD"},
 		"a name that is no variable":        {script: bad, args: "worker go --env A=B", code: 2},
-		"a network that is not there":       {settings: "-network", script: bad, args: "worker go", code: -1, says: "no-such-network"},
+		"a network that does not exist":      {settings: "-network", script: bad, args: "worker go", code: -1, says: "no-such-network"},
 		"a base URL of this machine":        {script: bad, args: "worker go", env: "ANTHROPIC_BASE_URL=http://127.0.0.1:8080/v1", code: 2, says: "127.0.0.1"},
 		"a base URL with another port":      {script: bad, args: "worker go", env: "ANTHROPIC_BASE_URL=https://x.llm.test:8443/v1", code: 2, says: "443"},
-		"a base image that is not there":    {script: bad, args: "worker go --base-image perstack-no-such-image:1", code: -1, says: "docker pull"},
+		"a base image that does not exist":   {script: bad, args: "worker go --base-image perstack-no-such-image:1", code: -1, says: "docker pull"},
 		"a name in punycode":                {settings: "-punycode", script: bad, args: "worker go", code: 2, says: "xn--"}, // N5
-		"a workspace that is not there":     {script: bad, args: "worker go --workspace /no/such/directory", code: 2},
-		"a provider that nobody listens at": {script: bad, args: "worker go --max-retries 0", env: "ANTHROPIC_BASE_URL=https://x.nowhere.test/v1", code: 1},
+		"a workspace that does not exist":    {script: bad, args: "worker go --workspace /no/such/directory", code: 2},
+		"a provider without a server":        {script: bad, args: "worker go --max-retries 0", env: "ANTHROPIC_BASE_URL=https://x.nowhere.test/v1", code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +74,7 @@ func TestCleanUp(t *testing.T) {
 	}
 }
 
-// TestRootOwnedWorkspace is refused, with the command that mends it if that is a wise one.
+// TestRootOwnedWorkspace is refused, with the command that fixes it, if running that is safe.
 func TestRootOwnedWorkspace(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", map[string]string{"perstack.toml": worker})
@@ -83,9 +83,9 @@ func TestRootOwnedWorkspace(t *testing.T) {
 	if os.Getuid() == 0 {
 		workspaces[t.TempDir()] = true
 	}
-	for dir, mends := range workspaces {
+	for dir, hasFix := range workspaces {
 		out := p.run("worker", "go", "--job-id", p.job(), "--workspace", dir)
-		if out.code != 2 || !strings.Contains(out.stderr, "belongs to root") || strings.Contains(out.stderr, "chown -R USER "+dir) != mends {
+		if out.code != 2 || !strings.Contains(out.stderr, "belongs to root") || strings.Contains(out.stderr, "chown -R USER "+dir) != hasFix {
 			t.Errorf("%s: exit code %d\n%s", dir, out.code, out.stderr)
 		}
 	}

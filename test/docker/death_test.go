@@ -12,7 +12,7 @@ import (
 )
 
 // TestContainersDie kills the containers of a run, one and the other. The run ends, says
-// why and how to go on, leaves nothing behind, and goes on.
+// why and how to resume, leaves nothing behind, and can be resumed.
 func TestContainersDie(t *testing.T) {
 	t.Parallel()
 	for role, said := range map[string]string{"runtime": "the container ended with code 137", "proxy": "the proxy ended"} {

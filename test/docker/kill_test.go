@@ -21,7 +21,7 @@ const (
 
 // TestKillNine kills perstack at random instants, in every phase of a run: while it makes
 // the networks, while the container starts, while commands run, while it ends. Each time
-// the next run removes what was left on the daemon and goes on; in the end nothing that
+// the next run removes what was left on the daemon and continues; in the end nothing that
 // was recorded is lost, and no command ran twice.
 func TestKillNine(t *testing.T) {
 	t.Parallel()

@@ -195,7 +195,7 @@ func (p *project) notes() []string {
 }
 
 // TestInterrupt stops a run while a command works: it is saved, ends with the signal's
-// code, and goes on later. A second one ends it at once.
+// code, and is resumed later. A second one ends it at once.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
@@ -218,14 +218,14 @@ func TestInterrupt(t *testing.T) {
 			p.checkNothingLeft()
 			out := p.run("--continue-job", job).must(t, 0)
 			if !strings.Contains(out.stdout, `"type":"completeRun"`) {
-				t.Error("it did not go on")
+				t.Error("it was not resumed")
 			}
 		})
 	}
 }
 
 // TestOutOfMemory has a command take more memory than the container has. The command
-// ends, or the container does; either way it is said why, and the job goes on.
+// ends, or the container does; either way the reason is reported, and the job continues.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "memory = 134217728\nmemoryReservation = 33554432\n", map[string]string{"perstack.toml": worker})

@@ -142,7 +142,7 @@ instruction = "You are the dried one."
 	return m
 }
 
-// twinTag is the tag of the skill that tries everything: its names are asked for anew.
+// twinTag is the tag of the skill that tries everything: its names are looked up again.
 func twinTag(tag string) string { return tag + "t" }
 
 // otherHost is one that only the skill may reach.
@@ -460,7 +460,7 @@ func (m *matrix) checkOutside(phases, groups []string) {
 				m.t.Errorf("%d pings have arrived", e.Pings)
 			}
 		case e.Where == outside.RoleTrap:
-			m.t.Errorf("somebody came where nobody may: %+v", e)
+			m.t.Errorf("a connection to a forbidden address: %+v", e)
 		case e.Kind == outside.KindQuery:
 			if !may[e.Name] && !m.foreign(e.Name) {
 				m.t.Errorf("a question has left: %+v", e)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestParentsCannotBeMoved keeps perstack.toml and the history in directories of the
-// workspace. Whoever could move those away would put another perstack.toml in its place
+// workspace. A command that could move those could put another perstack.toml in their place
 // for the next run, which says where the key goes; and the history would lie open where
 // the next run does not look for it.
 func TestParentsCannotBeMoved(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // A command that multiplies takes every process that the container may have, for a moment.
-// The engine goes on with what it has, works meanwhile, and works afterwards.
+// The engine works during that time, with what it has, and afterwards.
 func TestCommandMultiplies(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", map[string]string{"perstack.toml": worker, "notes.txt": "three open points\n"})

@@ -26,7 +26,7 @@ type side struct {
 	tag     string
 	squid   bool
 	events  []event.Event
-	configs map[string]probe.Config   // by who asks
+	configs map[string]probe.Config   // by client
 	results map[string][]probe.Result // the same
 }
 
@@ -159,7 +159,7 @@ func (s *side) checkRows() {
 }
 
 // checkAllowed holds the events against the outcomes: a host that was reached is reported
-// as allowed at the listener of whoever asked, and no other is.
+// as allowed at the listener of its client, and no other is.
 func (s *side) checkAllowed() {
 	s.t.Helper()
 	for who, listener := range askers {
@@ -192,8 +192,8 @@ func (s *side) checkAllowed() {
 	}
 }
 
-// checkSeen holds what the outside saw: nobody came where nobody may, and nobody asked for
-// names that are on no list. Squid asks who its own machines are, too.
+// checkSeen checks what the servers saw: no connection to a forbidden address, and no query for
+// names that are on no list. Squid also looks up the names of its own machines.
 func checkSeen(t *testing.T, w *world.World, sides ...*side) {
 	t.Helper()
 	may := map[string]bool{}
@@ -207,7 +207,7 @@ func checkSeen(t *testing.T, w *world.World, sides ...*side) {
 	for _, e := range w.Seen(t) {
 		switch {
 		case e.Where == outside.RoleTrap && e.Kind != outside.KindReady && e.Kind != outside.KindSync:
-			t.Errorf("somebody came where nobody may: %+v", e)
+			t.Errorf("a connection to a forbidden address: %+v", e)
 		case e.Kind != outside.KindQuery || may[e.Name] || strings.HasSuffix(e.Name, "."+outside.LLMZone):
 		case e.Type == "PTR" && strings.HasSuffix(e.Name, ".in-addr.arpa"):
 			t.Logf("Squid asks for %s", e.Name)

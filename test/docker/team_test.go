@@ -89,7 +89,7 @@ func TestRuntimeIsKept(t *testing.T) {
 }
 
 // TestTwoAtOnce runs two jobs in one directory at the same time. Neither touches what the
-// other has on the daemon; and nobody can continue a job that still runs.
+// other has on the daemon; and no other process can continue a job that still runs.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", map[string]string{"perstack.toml": worker})

@@ -17,7 +17,7 @@ import (
 
 // TestUpstreamProxy runs where a proxy with a password is the only way out. Everything
 // that leaves goes through it, by name; what our own proxy refuses never gets there; and
-// nobody but our proxy learns the password.
+// only our proxy learns the password.
 func TestUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	tag := strings.ToLower(rand.Text()[:8])
@@ -118,7 +118,7 @@ func (p *project) checkAccess(s *started, listener string, want ...string) {
 }
 
 // checkRelayed holds what all other servers saw: they were reached through the relay, and
-// nobody asked for a name but for that of the relay.
+// only the name of the relay was looked up.
 func (p *project) checkRelayed(llmHost, open, blocked, fronted string) {
 	p.t.Helper()
 	own, pages := []string{llmHost, open, blocked, fronted}, 0

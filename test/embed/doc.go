@@ -1,4 +1,4 @@
-// Package embed uses perstack as a stranger's program would. It is a module of its own, so
+// Package embed uses perstack as another program would. It is a module of its own, so
 // the compiler keeps it from internal packages, and what it needs and cannot have shows
 // here first.
 package embed

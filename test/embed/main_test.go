@@ -41,7 +41,7 @@ func play(t *testing.T, spec *job.Spec, cassette string) {
 	spec.Provider, spec.Setting.Cassette = "replay", path
 }
 
-// answer runs a job and fails the test if it has no answer. The result tells how to go on.
+// answer runs a job and fails the test if it has no answer. The result tells how to resume.
 func answer(t *testing.T, spec job.Spec, parts perstack.Parts) (string, perstack.Result) {
 	t.Helper()
 	var result perstack.Result

@@ -164,7 +164,7 @@ func (t *teller) open(e event.Event, b event.StartRun) *story {
 	return s
 }
 
-// originOf is the Run that another one goes on from; "" for none.
+// originOf is the Run that another one continues; "" for none.
 func originOf(b event.StartRun) string {
 	if b.From == nil {
 		return ""

@@ -59,7 +59,7 @@ func (c *comparison) kept() {
 	var before []byte
 	for _, a := range c.moments() {
 		if !bytes.HasPrefix(a.journal, before) {
-			c.add(loss, "a record that was there is not there any more, or another")
+			c.add(loss, "a record is gone, or another")
 		}
 		before = a.journal
 		for _, line := range a.shown {
@@ -187,16 +187,16 @@ func (c *comparison) courses() {
 // course compares one Run.
 func (c *comparison) course(path string, want, got []item) {
 	if c.job.limited() {
-		want, got = c.limited(path, mend(withoutWarnings(want)), mend(withoutWarnings(got)))
+		want, got = c.limited(path, withoutCuts(withoutWarnings(want)), withoutCuts(withoutWarnings(got)))
 	} else {
-		want, got = mend(want), mend(got)
+		want, got = withoutCuts(want), withoutCuts(got)
 	}
 	for i := range max(len(want), len(got)) {
 		switch {
 		case i >= len(got):
 			c.add(loss, "%s: it ends before %s", path, want[i].body)
 		case i >= len(want):
-			c.add(change, "%s: it goes on with %s", path, got[i].body)
+			c.add(change, "%s: it continues with %s", path, got[i].body)
 		case want[i].body != got[i].body:
 			c.add(change, "%s: record %d is\n\t%s\nnot\n\t%s", path, i, got[i].body, want[i].body)
 		case c.job.MaxSteps > 0: // a delegate may have met the limit earlier, too
@@ -241,7 +241,7 @@ func (c *comparison) outcomes() map[string]map[string]string {
 	for i, cut := range c.cuts {
 		for path, s := range cut.stories {
 			for id, f := range s.calls() {
-				// Nobody can know: it has effects, it had begun, and nothing was recorded.
+				// It is unknown: it has effects, it had begun, and nothing was recorded.
 				if f.started && !f.ended && hasEffect(f.tool) {
 					add(path, id, unknownOutcome(s.key, id, f))
 				}

@@ -8,18 +8,18 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// A difference is what a kill changes in the course of the Run that it meets: this and
-// nothing else. The resumed Run has stopRunByInterrupt and startRun behind the cut.
+// A difference is what a kill changes in the records of the Run that it stops: this and
+// nothing else. The resumed Run has stopRunByInterrupt and startRun after the cut.
 type difference struct {
 	after []event.Type // the newest record of the Run before the cut
 	again event.Type   // what was begun last, and is begun again; "" if nothing is
-	extra event.Type   // what stands before the Run goes on
+	extra event.Type   // the record before the Run continues
 	left  []event.Type // what the resumed Run does without
 	why   string
 }
 
-// differences is the table of all cuts. A failpoint cuts a Run behind its newest record,
-// whichever operation it stands at: what was under way then is the same.
+// differences is the table of all cuts. A failpoint cuts a Run after its newest record,
+// whichever operation it is at: what was under way then is the same.
 var differences = []difference{
 	{
 		after: []event.Type{"startRun", "continueToNextStep"},
@@ -27,7 +27,7 @@ var differences = []difference{
 	},
 	{
 		after: []event.Type{"limitWarning"}, again: "limitWarning",
-		why: "a limit that ends the Run is met again, and said again; one that it was only told of is not",
+		why: "a limit that ends the Run is met again, and said again; a warning is not",
 	},
 	{
 		after: []event.Type{"startGeneration"}, again: "startGeneration",
@@ -35,7 +35,7 @@ var differences = []difference{
 	},
 	{
 		after: []event.Type{"callTools", "startToolCall", "endToolCall", "resumeToolCalls"}, extra: "resumeToolCalls",
-		why: "the calls without a result go on; one with effects that had begun is answered with the unknown outcome",
+		why: "the calls without a result continue; one with effects that had begun is answered with the unknown outcome",
 	},
 	{
 		after: []event.Type{"resolveToolResults"},
@@ -59,32 +59,32 @@ var differences = []difference{
 	},
 }
 
-// mend takes out of a story what the cuts have put in, according to the table.
-func mend(items []item) []item {
-	m := &mender{}
+// withoutCuts removes the records that cuts have added, according to the table.
+func withoutCuts(items []item) []item {
+	j := &joiner{}
 	for len(items) > 0 {
-		items = m.take(items)
+		items = j.take(items)
 	}
-	return inCallOrder(m.out)
+	return inCallOrder(j.out)
 }
 
-type mender struct {
+type joiner struct {
 	out     []item
-	answers []string // of children, that a resumed parent got to know early
+	answers []string // of children, which a resumed parent got early
 }
 
-// take moves the next items to the mended story and returns the rest.
-func (m *mender) take(items []item) []item {
+// take moves the next items to the joined records and returns the rest.
+func (j *joiner) take(items []item) []item {
 	first, rest := items[0], items[1:]
-	if isCut(first) && len(rest) > 0 && rest[0].Type == "startRun" && len(m.out) > 0 {
-		m.answers = append(m.answers, rest[0].answers...)
-		return m.bridge(rest[1:])
+	if isCut(first) && len(rest) > 0 && rest[0].Type == "startRun" && len(j.out) > 0 {
+		j.answers = append(j.answers, rest[0].answers...)
+		return j.bridge(rest[1:])
 	}
 	if first.Type == "startRun" {
-		first.answers, m.answers = slices.Concat(m.answers, first.answers), nil
+		first.answers, j.answers = slices.Concat(j.answers, first.answers), nil
 	}
-	m.out = append(m.out, first)
-	m.forgetReturn()
+	j.out = append(j.out, first)
+	j.removeReturn()
 	return rest
 }
 
@@ -92,12 +92,12 @@ func (m *mender) take(items []item) []item {
 // stop.
 func isCut(it item) bool { return it.Type == "stopRunByInterrupt" }
 
-// bridge joins what stands before a cut with what stands behind it.
-func (m *mender) bridge(rest []item) []item {
-	last := m.lastKind()
+// bridge joins the records before a cut and those after it.
+func (j *joiner) bridge(rest []item) []item {
+	last := j.lastKind()
 	i := slices.IndexFunc(differences, func(d difference) bool { return slices.Contains(d.after, last) })
 	if i < 0 {
-		m.out = append(m.out, item{Type: "cut after " + last}) // the table knows no such cut
+		j.out = append(j.out, item{Type: "cut after " + last}) // the table knows no such cut
 		return rest
 	}
 	d := differences[i]
@@ -105,50 +105,50 @@ func (m *mender) bridge(rest []item) []item {
 		return nil
 	}
 	if d.again != "" && (last != "limitWarning" || rest[0].Type == last) {
-		m.out = m.out[:m.lastIndex(d.again)]
+		j.out = j.out[:j.lastIndex(d.again)]
 	}
 	switch next := rest[0]; {
 	case next.Type == d.extra:
 		return rest[1:]
 	case next.Type == "finishAllToolCalls" && d.extra == "resumeToolCalls":
 		// Every result was there already.
-		m.out = append(m.out, made("resolveToolResults", next))
+		j.out = append(j.out, missing("resolveToolResults", next))
 		return append([]item{renamed("finishToolCall", next)}, rest[1:]...)
 	case next.Type == "finishAllToolCalls" && last == "resolveToolResults":
 		return append([]item{renamed("finishToolCall", next)}, rest[1:]...)
 	case !next.raw.IsTerminal():
 		for _, t := range d.left {
-			m.out = append(m.out, made(t, next))
+			j.out = append(j.out, missing(t, next))
 		}
 	}
 	return rest
 }
 
-// returns are what a Run does that a resumed job starts once more for nothing: a parent,
-// only to wait for its children again, and a delegate, only to meet its limit again.
+// returns are the records of a Run that a resumed job starts again without effect: a parent,
+// only to wait for its children again, and a delegate, only to reach its limit again.
 var returns = [][]event.Type{
 	{"stopRunByDelegate", "startRun", "resumeToolCalls", "callDelegate", "stopRunByDelegate"},
 	{"stopRunByExceededMaxSteps", "startRun", "stopRunByExceededMaxSteps"},
 }
 
-// forgetReturn takes out what stands in returns. What a parent was answered early, it was
-// answered all the same.
-func (m *mender) forgetReturn() {
+// removeReturn removes what is in returns. The answers that a parent got early
+// are kept.
+func (j *joiner) removeReturn() {
 	for _, again := range returns {
-		at := len(m.out) - len(again)
-		if at < 0 || !slices.EqualFunc(m.out[at:], again, func(it item, t event.Type) bool { return it.Type == t }) {
+		at := len(j.out) - len(again)
+		if at < 0 || !slices.EqualFunc(j.out[at:], again, func(it item, t event.Type) bool { return it.Type == t }) {
 			continue
 		}
-		m.answers = m.out[at+1].answers
-		m.out = m.out[:at+1]
+		j.answers = j.out[at+1].answers
+		j.out = j.out[:at+1]
 	}
 }
 
 // lastKind is the type of the newest record; of a transport retry, what was retried.
-func (m *mender) lastKind() event.Type {
-	last := m.out[len(m.out)-1]
+func (j *joiner) lastKind() event.Type {
+	last := j.out[len(j.out)-1]
 	if b, ok := last.raw.Body.(event.Retry); ok && b.Transport {
-		if m.lastIndex("attemptCompletion") > m.lastIndex("startGeneration") {
+		if j.lastIndex("attemptCompletion") > j.lastIndex("startGeneration") {
 			return "attemptCompletion"
 		}
 		return "startGeneration"
@@ -156,8 +156,8 @@ func (m *mender) lastKind() event.Type {
 	return last.Type
 }
 
-func (m *mender) lastIndex(t event.Type) int {
-	for i, it := range slices.Backward(m.out) {
+func (j *joiner) lastIndex(t event.Type) int {
+	for i, it := range slices.Backward(j.out) {
 		if it.Type == t {
 			return i
 		}
@@ -165,13 +165,13 @@ func (m *mender) lastIndex(t event.Type) int {
 	return -1
 }
 
-// made is a record that a resumed Run does without, as its neighbour's Expert writes it.
-func made(t event.Type, neighbour item) item {
+// missing is a record that a resumed Run does not write, made with the Expert of the next one.
+func missing(t event.Type, next item) item {
 	more := ""
 	if t == "continueToNextStep" {
 		more = `"nextCheckpointId":"ID",`
 	}
-	return item{Type: t, body: fmt.Sprintf(`{"expertKey":%q,%s"type":%q}`, neighbour.raw.ExpertKey, more, t)}
+	return item{Type: t, body: fmt.Sprintf(`{"expertKey":%q,%s"type":%q}`, next.raw.ExpertKey, more, t)}
 }
 
 func renamed(t event.Type, it item) item {

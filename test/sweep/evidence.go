@@ -39,7 +39,7 @@ func (e *exhibit) note(format string, args ...any) error {
 	return err
 }
 
-// lines reads an exhibit. A file that is not there has none.
+// lines reads an exhibit. A missing file has none.
 func lines(dir, name string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if os.IsNotExist(err) {
@@ -52,7 +52,7 @@ func lines(dir, name string) ([]string, error) {
 const (
 	lookTool = "look" // repeatable
 	actTool  = "act"  // has an effect
-	slowTool = "slow" // has an effect, and goes on for a while behind it
+	slowTool = "slow" // has an effect, and runs for a while after it
 )
 
 // witness is a skill whose tools do nothing but leave evidence.

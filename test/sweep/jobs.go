@@ -79,7 +79,7 @@ func (t turn) answer(expertKey, task string, number int) (*model.Answer, error) 
 	return a, nil
 }
 
-// failure is what a model says that cannot go on; busy is what one says that soon can.
+// failure is a permanent error of a model; busy is a temporary one.
 var (
 	failure = &model.Error{Name: "InvalidRequest", Message: "the model refuses", StatusCode: 400}
 	busy    = &model.Error{Name: "Overloaded", Message: "the model is busy", StatusCode: 529, Retryable: true, RetryAfter: time.Millisecond}

@@ -50,8 +50,8 @@ func (p *points) pause(paused bool) {
 // reach passes a failpoint, or dies there. Its name begins with its kind.
 func (p *points) reach(name string) { p.reachIn(name, func() {}) }
 
-// reachIn is reach for the middle of something: half is done only by who dies in it.
-// Whoever dies holds the mutex, so that nobody else gets past a failpoint any more.
+// reachIn is reach for the middle of something: half is done only if the process dies there.
+// A dying goroutine holds the mutex, so that no other passes a failpoint any more.
 func (p *points) reachIn(name string, half func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (d watchedDisk) Do(op, name string, size int, run func(size int) error) err
 	var err error
 	switch {
 	case op == file.OpWrite:
-		d.points.reachIn("tear "+name, func() { _ = run(size / 2) }) // nobody is left to be told
+		d.points.reachIn("tear "+name, func() { _ = run(size / 2) }) // the process dies next
 		err = run(size)
 	case op == file.OpSync && name == "journal.jsonl":
 		err = d.points.flush()

@@ -2,5 +2,5 @@
 
 package sweep
 
-// raced says that the race detector makes every process dear.
+// raced says that the race detector makes every process slow.
 const raced = true

@@ -17,7 +17,7 @@ const (
 	reneges = "reneges" // on the whole job
 	dawdles = "dawdles" // with flushing the journal; those that are killed have it, too
 
-	// No fault: the user goes on with another query, instead of resuming.
+	// No fault: the user continues with another query, instead of resuming.
 	somethingElse = "something else"
 )
 

@@ -1,6 +1,6 @@
 // Package sweep proves that nothing is lost when perstack is killed. It runs jobs in
-// processes of their own (victims), kills each at one failpoint, goes on in a fresh
-// process, and compares the history with that of a run that nobody killed.
+// processes of their own (victims), kills each at one failpoint, resumes in a new
+// process, and compares the history with that of a run that was not killed.
 //
 // A failpoint stands behind every operation on the disk, every record, every event that
 // was shown, and around every call of a model and of a tool. What a kill may change is
@@ -41,7 +41,7 @@ type Options struct {
 	Again    int    // for each job, so many trials whose resumed processes are killed as well
 	PowerCut int    // the same, of jobs that lose what was not flushed as well
 	Signals  int    // the same, of jobs that are told to stop, and are resumed
-	Overtake int    // the same, of jobs that are killed, and go on with another query
+	Overtake int    // the same, of jobs that are killed, and continue with another query
 	Parallel int    // victims at once
 
 	// Sabotage names a fault that resumed victims have, by which a test sees that the
@@ -233,7 +233,7 @@ func (s *sweep) try(ctx context.Context, t trial, reference *account) error {
 	}
 	s.report(t, where, found)
 	if len(found) > 0 {
-		return nil // the directory stays, for whoever looks into it
+		return nil // the directory stays, so that you can look into it
 	}
 	return os.RemoveAll(t.dir)
 }

@@ -76,7 +76,7 @@ func TestSweepNotices(t *testing.T) {
 		fault string
 		want  []string // among the findings
 	}{
-		{"alone", forgets, []string{loss + ": a record that was there is not there any more", repeat}},
+		{"alone", forgets, []string{loss + ": a record is gone", repeat}},
 		{"alone", repeats, []string{repeat + ": work / lead-", "ran 2 times"}},
 		{"alone", strays, []string{change + ": lead: record "}},
 		{"alone", shouts, []string{loss + ": event nothing was shown"}},

@@ -94,11 +94,11 @@ type victim struct {
 
 	careless bool   // all tools are said to be repeatable
 	lazy     bool   // nothing is flushed
-	overtake string // a new query, instead of going on
+	overtake string // a new query, instead of resuming
 	branch   string // stands behind the tasks of Runs on a new branch
 }
 
-// work starts the job or goes on with it, as a user would, and answers questions. It ends
+// work starts or resumes the job, as a user would, and answers questions. It ends
 // when there is nothing left to do, or with the first interrupt.
 func (v *victim) work(ctx context.Context) error {
 	for ctx.Err() == nil {

@@ -43,7 +43,7 @@ func TestAnthropicGoldens(t *testing.T) {
 	}
 }
 
-// unknownBlock is one of a kind that nobody knows. A golden has it to show that such a
+// unknownBlock is one of an unknown kind. A golden has it to show that such a
 // block goes back as it came; the SDK takes no message that has one.
 var unknownBlock = regexp.MustCompile(`,\s*\{\s*"type": "memory"\s*\}`)
 

@@ -189,7 +189,7 @@ func chatFailure(t *testing.T, err error) modeltest.Failure {
 			status = chatStatuses[body.Error.Type]
 		}
 		if status == 0 {
-			t.Errorf("nobody knows what %q stands for", inside.Event.Data)
+			t.Errorf("the test does not know what %q stands for", inside.Event.Data)
 		}
 		return modeltest.Failure{Status: status, Message: body.Error.Message}
 	}

@@ -1,5 +1,5 @@
 // Package wire holds nothing but tests: of what perstack says to the services of models,
-// and of the scripted servers that stand in for them, against the official SDKs.
+// and of the scripted servers that replace them, against the official SDKs.
 //
 // An SDK is an oracle. It judges both directions: a request that perstack made has to
 // survive its types, and an answer of the scripted server has to mean the same to its

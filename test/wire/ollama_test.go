@@ -84,7 +84,7 @@ func (o ollamaSDK) survives(t *testing.T, body []byte) {
 // listed here is a failure.
 var ollamaDifferences = []difference{
 	{
-		why: "the SDK writes null for options that are not there, which the server reads in the same way",
+		why: "the SDK writes null for options that are missing, which the server reads in the same way",
 		even: func(object map[string]any) {
 			if object["messages"] != nil && object["options"] == nil {
 				object["options"] = nil

@@ -218,7 +218,7 @@ func responsesFailure(t *testing.T, err error) modeltest.Failure {
 		}
 		status, known := responsesStatuses[body.Error.Code]
 		if !known {
-			t.Errorf("nobody knows what %q stands for", body.Error.Code)
+			t.Errorf("the test does not know what %q stands for", body.Error.Code)
 		}
 		return modeltest.Failure{Status: status, Message: body.Error.Message}
 	}
@@ -270,7 +270,7 @@ func responsesMessage(t *testing.T, last *responses.Response, r *modeltest.Readi
 	}
 }
 
-// tail is the end of an id, as it stands in JSON. What is before it belongs to the request,
+// tail is the end of an id, as it is in JSON. What is before it belongs to the request,
 // of which each client has its own.
 func tail(id string) string { return id[strings.LastIndex(id, "_"):] + `"` }
 

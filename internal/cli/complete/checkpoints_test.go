@@ -31,8 +31,8 @@ func of(run, key string, step int, body event.Body) event.Event {
 	return event.Event{RunID: run, ExpertKey: key, StepNumber: step, Body: body}
 }
 
-// The checkpoints of a job are offered newest first, those of delegates too; what is not
-// written yet is not. A journal may come from a stranger.
+// The checkpoints of a job are offered newest first, including those of delegates; what is not
+// written yet is not. A journal can be untrusted.
 func TestCheckpoints(t *testing.T) {
 	s := memory.New()
 	record(t, s, "old", 1, of("r0", "solo", 1, event.StartRun{CheckpointID: "o1"}), of("r0", "solo", 1, event.CompleteRun{}))

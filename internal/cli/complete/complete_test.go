@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
-// What a shell is offered comes from a file that a stranger may have written: each offer
+// What a shell is offered comes from a file that can be untrusted: each offer
 // stays on its line, and none acts on the terminal.
 func TestHostileExperts(t *testing.T) {
 	const writer = `[experts.writer]

@@ -301,7 +301,7 @@ func TestRunWithFiles(t *testing.T) {
 	}
 }
 
-// A place that is taken is a failure, and so is an output that nobody reads.
+// An address in use is a failure, and so is an output without a reader.
 func TestRunFails(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

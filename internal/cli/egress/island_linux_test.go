@@ -22,7 +22,7 @@ import (
 // onIsland runs the test that calls it once more, in a network of its own that leads
 // nowhere, and returns true there. Public addresses are those of this machine there, and
 // so are ports 53 and 443: what a proxy dials can be seen, and no name server but ours is
-// asked. The test runs as a user that is not root, whoever runs it here.
+// asked. The test runs as a user that is not root, even if root runs it here.
 func onIsland(t *testing.T) bool {
 	t.Helper()
 	const mark = "PERSTACK_TEST_ISLAND"
@@ -52,12 +52,12 @@ func onIsland(t *testing.T) bool {
 	return false
 }
 
-// The addresses of the island. Those that are not public are there to be reached by
-// whoever gets through.
+// The addresses of the island. Those that are not public show
+// which connections get through.
 const (
-	webAddress = "93.184.216.34"
-	metadata   = "169.254.169.254"
-	neighbour  = "10.1.2.3"
+	webAddress     = "93.184.216.34"
+	metadata       = "169.254.169.254"
+	privateAddress = "10.1.2.3"
 )
 
 func settle(t *testing.T) {
@@ -82,7 +82,7 @@ func settle(t *testing.T) {
 	}
 	up := func(r *unix.Ifreq) error { r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING); return nil }
 	set("lo", unix.SIOCSIFFLAGS, up)
-	for i, text := range []string{webAddress, metadata, neighbour} {
+	for i, text := range []string{webAddress, metadata, privateAddress} {
 		address := netip.MustParseAddr(text).As4()
 		set("lo:"+string(rune('1'+i)), unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(address[:]) })
 	}
@@ -128,8 +128,8 @@ func newShore(t *testing.T) *shore {
 	return s
 }
 
-// seen returns where clients came ashore since the last call. Who connects is told so before
-// the shore has looked; so a client of our own comes last, and is waited for.
+// seen returns where clients came ashore since the last call. A client is connected before
+// the listener has noticed it; so a client of our own comes last, and is waited for.
 func (s *shore) seen(t *testing.T) (out []string) {
 	t.Helper()
 	last, err := net.Dial("tcp", "127.0.0.1:443")

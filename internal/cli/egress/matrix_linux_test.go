@@ -113,7 +113,7 @@ func startWith(t *testing.T, opts Options, stdin io.Reader) *program {
 	return p
 }
 
-// verdict asks a proxy, goes on with a hello if it may, and tells what became of it:
+// verdict asks a proxy, sends a hello if the proxy agrees, and returns the outcome:
 // status, then the reason that was reported or "allowed".
 func (c *contender) verdict(t *testing.T, listener int, text, hello string) (verdict, host string) {
 	t.Helper()
@@ -156,7 +156,7 @@ func helloFor(t *testing.T, host string) string {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	go func() {
-		_ = tls.Client(ours, &tls.Config{ServerName: host, InsecureSkipVerify: true}).Handshake() //nolint:gosec // nobody answers
+		_ = tls.Client(ours, &tls.Config{ServerName: host, InsecureSkipVerify: true}).Handshake() //nolint:gosec // there is no server
 		_ = ours.Close()
 	}()
 	buf := make([]byte, 8<<10)
@@ -235,7 +235,7 @@ func TestSquidMatrix(t *testing.T) {
 
 		{what: "metadata", text: connect(metadata), builtin: "403 host"},
 		{what: "loopback", text: connect("127.0.0.1"), builtin: "403 host"},
-		{what: "private", text: connect(neighbour), builtin: "403 host"},
+		{what: "private", text: connect(privateAddress), builtin: "403 host"},
 		{what: "zero", text: connect("0.0.0.0"), builtin: "403 host"},
 		{what: "shared", text: connect("100.64.0.1"), builtin: "403 host"},
 		{what: "public address", text: connect(webAddress), builtin: "403 host"},

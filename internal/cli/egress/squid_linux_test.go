@@ -45,9 +45,9 @@ func TestSquidAddresses(t *testing.T) {
 		{what: "no address", answers: []told{{}}, builtin: []string{"502 resolve"}, squid: []string{"500 resolve"}, why: "another status"},
 		{what: "rebinding", answers: []told{{four: []string{webAddress}}, {four: []string{metadata}}}, builtin: []string{"200 allowed", "403 address"}, squid: []string{"200 allowed", "200 allowed"}, why: "Squid keeps the first answer for 30 seconds, and dials it"},
 		{what: "rebinding the other way", answers: []told{{four: []string{metadata}}, {four: []string{webAddress}}}, builtin: []string{"403 address", "200 allowed"}, squid: []string{"403 address", "403 address"}, why: "Squid keeps the first answer"},
-		{what: "private and late public IPv6", answers: []told{{four: []string{neighbour}, six: []string{"2606:4700::1111"}, late6: 300 * time.Millisecond}}, builtin: refused},
+		{what: "private and late public IPv6", answers: []told{{four: []string{privateAddress}, six: []string{"2606:4700::1111"}, late6: 300 * time.Millisecond}}, builtin: refused},
 		{what: "public and late loopback", answers: []told{{four: []string{webAddress}, six: []string{"::1"}, late6: 300 * time.Millisecond}}, builtin: refused},
-		{what: "late private, public IPv6", answers: []told{{four: []string{neighbour}, six: []string{"2606:4700::1111"}, late4: 300 * time.Millisecond}}, builtin: refused},
+		{what: "late private, public IPv6", answers: []told{{four: []string{privateAddress}, six: []string{"2606:4700::1111"}, late4: 300 * time.Millisecond}}, builtin: refused},
 	}
 	for _, block := range netaddr.NotPublic() {
 		bad := block.Addr().Next().String()
@@ -106,7 +106,7 @@ func TestSquidLimits(t *testing.T) {
 		{"a hello for the host", "api.exa.test", helloFor(t, "api.exa.test"), "200 allowed", "200 allowed"},
 		{"a hello for another host", "api.exa.test", helloFor(t, "evil.test"), "200 servername", "200 allowed"},
 		{"no TLS at all", "api.exa.test", "SSH-2.0-x\r\n", "200 hello", "200 allowed"},
-		{"nobody answers", "deaf.exa.test", "", "502 unreached", "503 unreached"},
+		{"no answer", "deaf.exa.test", "", "502 unreached", "503 unreached"},
 	} {
 		got := [2]string{}
 		for i, c := range []*contender{builtin, squid} {
@@ -333,8 +333,8 @@ func TestSquidManyListeners(t *testing.T) {
 	}
 }
 
-// Clients cannot have more connections than the policy says, and who had to go makes
-// room.
+// Clients cannot have more connections than the policy says, and one that was closed makes
+// space for another.
 func TestSquidMaxConnections(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "/usr/sbin/squid")

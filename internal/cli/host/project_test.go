@@ -28,7 +28,7 @@ func load(t *testing.T, text string) *manifest.Config {
 	return c
 }
 
-const strangers = `
+const untrusted = `
 [experts.a]
 instruction = "x"
 [experts.a.skills.far]
@@ -48,7 +48,7 @@ packageName = "@acme/p@1.0.0"
 
 // Of an address nothing is shown but where it leads: the rest may be a key.
 func TestBehind(t *testing.T) {
-	e := load(t, strangers).Experts[0]
+	e := load(t, untrusted).Experts[0]
 	for name, want := range map[string]string{
 		"far": "https://far.example", "near": "near 'a b'", "package": "npx @acme/p@1.0.0",
 	} {
@@ -68,7 +68,7 @@ func TestBehind(t *testing.T) {
 }
 
 func TestHandedKeys(t *testing.T) {
-	got := strings.Join(HandedKeys(load(t, strangers).Experts[0]), "\n")
+	got := strings.Join(HandedKeys(load(t, untrusted).Experts[0]), "\n")
 	if !strings.HasPrefix(got, `skill "far" (https://far.example) gets your OPENAI_API_KEY`+"\n"+`skill "near" (near 'a b') gets your `) || strings.Contains(got, "KEY-in-path") || strings.Contains(got, "package") {
 		t.Errorf("lines:\n%s", got)
 	}
@@ -76,7 +76,7 @@ func TestHandedKeys(t *testing.T) {
 
 // A file of another name is protected with its own lockfile, and with the usual files.
 func TestFileRules(t *testing.T) {
-	c := load(t, strangers)
+	c := load(t, untrusted)
 	at := func(name string) string { return filepath.Join(c.Dir, name) }
 	if got := FileRules(c); !slices.Equal(got, []string{at("b.toml"), at("b.lock"), at("perstack.toml"), at("perstack.lock")}) {
 		t.Errorf("rules %q", got)

@@ -118,7 +118,7 @@ func TestLocalSandboxes(t *testing.T) {
 	if text := cardOf(t, base).text(); !strings.Contains(text, "gets no variables of yours\n") || strings.Contains(text, "--env") {
 		t.Errorf("the base skill in a sandbox:\n%s", text)
 	}
-	// A right that nobody keeps is a warning: no run will start.
+	// A permission that nothing enforces is a warning: no run will start.
 	if text := cardOf(t, strings.Replace(packaged, "requiredEnv", "workspace = 'none'\nrequiredEnv", 1)).text(); !strings.Contains(text, "warning: a: experts.a.skills.s.workspace: it is not enforced") {
 		t.Errorf("a right without a sandbox:\n%s", text)
 	}

@@ -22,7 +22,7 @@ command = "npx"
 args = ["-y", "@acme/web"]
 `
 
-// A registrar plays the engine: it says what a name stands for, and notes who asked.
+// A registrar plays the daemon: it resolves names, and notes the requests.
 type registrar struct {
 	digest string
 	asked  []string
@@ -74,7 +74,7 @@ func TestImagesArePinned(t *testing.T) {
 	}
 }
 
-// Nobody is asked about an image that no run needs, or that the file pins itself.
+// An image that no run needs, or that the file pins itself, is not looked up.
 func TestImagesThatNeedNoPin(t *testing.T) {
 	for name, file := range map[string]string{
 		"the local runtime": strings.Replace(inContainers, `"docker"`, `"local"`, 1),

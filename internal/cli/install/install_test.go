@@ -175,7 +175,7 @@ func update(o *Options) { o.Update = true }
 func check(o *Options)  { o.Check = true }
 
 // One server is asked for all skills that are started in the same way, each skill gets
-// an entry, and a second install asks nobody and changes nothing.
+// an entry, and a second install starts no server and changes nothing.
 func TestInstall(t *testing.T) {
 	b := newBench(t, twoExperts)
 	out, err := b.install(t.Context())
@@ -409,8 +409,8 @@ func TestInstallIsBounded(t *testing.T) {
 	}
 }
 
-// A broken lockfile is written anew, and --check says that it is broken.
-func TestInstallMendsLock(t *testing.T) {
+// A broken lockfile is written again, and --check says that it is broken.
+func TestInstallReplacesBrokenLock(t *testing.T) {
 	b := newBench(t, twoExperts)
 	b.write("perstack.lock", "version = '1'\n<<<<<<< ours\n")
 	if _, err := b.install(t.Context(), check); host.ExitCode(err) != host.ExitFailure || !strings.Contains(err.Error(), "perstack.lock:2:1: ") || !strings.Contains(err.Error(), "run: perstack install") {

@@ -26,9 +26,9 @@ func TestSandbox(t *testing.T) {
 		sandbox    bool
 		want       string // which skills are sandboxed
 	}{
-		{"nobody", twoExperts, false, ""},
+		{"none", twoExperts, false, ""},
 		{"all", twoExperts, true, "files web"},
-		{"who asks", strings.Replace(twoExperts, "command = \"files-server\"\n", "command = \"files-server\"\nsandbox = \"landlock\"\n", 1), false, "files"},
+		{"one skill", strings.Replace(twoExperts, "command = \"files-server\"\n", "command = \"files-server\"\nsandbox = \"landlock\"\n", 1), false, "files"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Names that a skill and another Expert have are told when they can be mended, and not when
+// Names shared by a skill and another Expert are reported when they can be fixed, not when
 // the Expert is run.
 func TestInstallWarnsAboutDelegates(t *testing.T) {
 	b := newBench(t, `

@@ -84,7 +84,7 @@ func failing(c event.ToolCall) event.ToolResult {
 }
 
 // The row at the end of a delegation says how many answered and how many failed, over all
-// stretches of the turn, and counts anew in the next.
+// parts of the turn, and counts from zero in the next.
 func TestDelegationCounts(t *testing.T) {
 	calls := []event.ToolCall{{ID: "a", ToolName: "w"}, {ID: "b", ToolName: "w"}, {ID: "c", ToolName: "w"}}
 	stretch := func(results ...event.ToolResult) []event.Event {

@@ -111,7 +111,7 @@ func TestReasoningOfAJournal(t *testing.T) {
 	}
 }
 
-// A generation that is repeated thinks anew, and another one may think the same.
+// A repeated generation shows its reasoning again, and another can have the same reasoning.
 func TestReasoningOfRepeatedGenerations(t *testing.T) {
 	thought := event.CompleteStreamingReasoning{Text: "Hm."}
 	printed := strings.Join(emit(t, Options{},

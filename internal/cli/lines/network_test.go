@@ -15,7 +15,7 @@ func blocked(domain, reason, listener string) event.Event {
 	return event.Event{JobID: "job1", RunID: "r1", Body: event.ProxyAccess{Action: "blocked", Domain: domain, Port: 443, Reason: reason, Listener: listener}}
 }
 
-// What is refused is always told, with who asked and why; what is allowed to those who
+// A refusal is always shown, with its skill and the reason; what is allowed, to users who
 // ask for everything. A failed check of the isolation is shown.
 func TestSandbox(t *testing.T) {
 	of := func(body event.Body) event.Event { return event.Event{JobID: "job1", RunID: "r1", Body: body} }

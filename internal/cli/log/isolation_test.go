@@ -26,8 +26,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// The head of a run says what stood around it, also if it was resumed behind something
-// else; and a check that nobody made does not look like one that was passed.
+// The head of a run names its isolation, even if it was resumed with another
+// one; and a check that was not made does not look like one that was passed.
 func TestIsolationOfARun(t *testing.T) {
 	st := memory.New()
 	s := begin(t, st, "walledjob", "run1", "writer", noon)

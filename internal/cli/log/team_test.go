@@ -24,7 +24,7 @@ func ask(id, name, query string) (event.ToolCall, event.Part) {
 
 func ref(key string) event.ExpertRef { return event.ExpertRef{Key: key, Name: key, Version: "1.0.0"} }
 
-// as goes on with the events of another Run.
+// as continues with the events of another Run.
 func (s *story) as(run, expert string, step int) *story {
 	s.run, s.expert, s.step = run, expert, step
 	return s
@@ -54,7 +54,7 @@ func comesBack(id, name, text string, failed bool) event.ToolResult {
 var spent = event.Usage{InputTokens: 100, OutputTokens: 20, TotalTokens: 120}
 
 // tellTeam writes a job of several Experts. The lead reads a file and asks two others, one
-// of which asks a third and one of which fails; it goes on and is done. Then it is
+// of which asks a third and one of which fails; it continues and completes. Then it is
 // continued, and later a branch is begun at a checkpoint of a delegate, with more to ask.
 func tellTeam(t *testing.T, st store.Store) {
 	t.Helper()
@@ -135,7 +135,7 @@ func tellQueue(t *testing.T, st store.Store) *story {
 }
 
 // A coordinator that waits for its delegates is not at its end, and neither is the job when
-// a delegate is. If nobody works on it any more, it was interrupted.
+// a delegate is. If no process works on it any more, it was interrupted.
 func TestJobOfADeadCoordinator(t *testing.T) {
 	dir := t.TempDir()
 	for name, st := range map[string]store.Store{"memory": memory.New(), "file": file.New(dir, nil)} {

@@ -160,7 +160,7 @@ func TestTreeOfACircle(t *testing.T) {
 	}
 	for _, run := range []string{"e  a", "e  b", "e  d", "e  f"} {
 		if strings.Count(out, run+"  ")+strings.Count(out, run+" (head)") != 1 {
-			t.Errorf("run %q is not there once:\n%s", run, out)
+			t.Errorf("run %q does not appear once:\n%s", run, out)
 		}
 	}
 }
@@ -178,8 +178,8 @@ func TestTreeWithoutTheTurn(t *testing.T) {
 	}
 }
 
-// A job whose process died while a delegate worked waits at its head. A query goes on behind
-// it; a delegate that goes another way is a branch.
+// A job whose process died while a delegate worked waits at its head. A query continues after
+// it; a delegate that starts from an earlier checkpoint is a branch.
 func TestTreeAfterACrash(t *testing.T) {
 	from := &event.Origin{RunID: "boss1", CheckpointID: "b1"}
 	again := event.DelegateRun{ToolCallID: "c2", RunID: "busy2", Expert: ref("busy"), From: &event.Origin{RunID: "busy1", CheckpointID: "u1"}}
@@ -209,7 +209,7 @@ func TestTreeFlags(t *testing.T) {
 		"teamjob --tree --records":      "--records does not go with --tree",
 		"teamjob --tree --errors":       "--errors does not go with --tree",
 		"teamjob --tree --take 5":       "--take does not go with --tree",
-		"teamjob --tree --run nobody":   "no run nobody in job teamjob",
+		"teamjob --tree --run missing":  "no run missing in job teamjob",
 		"teamjob --tree --verify":       "--tree does not go with --verify",
 		"teamjob --tree --checkpoint x": "--tree does not go with --checkpoint",
 	} {

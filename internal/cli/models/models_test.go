@@ -187,7 +187,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// A file of a stranger does not act on the terminal.
+// An untrusted file does not act on the terminal.
 func TestHostileNames(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		out, err := listed(t, "[models.\"a\\u00a0b\"]\nefforts = [\"x\"]\n", Options{JSON: asJSON})

@@ -38,7 +38,7 @@ func TestAnswerHint(t *testing.T) {
 	}
 }
 
-// Whoever continues a completed job without a word wants its answer, mostly.
+// A user who continues a completed job without a query mostly wants its answer.
 func TestCompletedHint(t *testing.T) {
 	for name, tt := range map[string]struct {
 		problem engine.Problem
@@ -79,7 +79,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A single argument names the Expert. Whoever meant a query is told where it goes.
+// A single argument names the Expert. A user who meant a query is told where it goes.
 func TestNameFirst(t *testing.T) {
 	const hint = "; the query comes after the name of the expert: perstack run <expert> <query>"
 	for name, tt := range map[string]struct {

@@ -211,7 +211,7 @@ func TestLimitOutcomes(t *testing.T) {
 	}
 }
 
-// Whoever goes on after an interruption keeps the limits.
+// A job that is resumed after an interruption keeps its limits.
 func TestInterruptHintKeepsLimits(t *testing.T) {
 	opts := &Options{}
 	opts.Flags.Limits = job.Limits{Limits: expert.Limits{MaxSteps: 7, MaxCost: 0.25}, MaxDepth: 2, MaxParallel: 3}

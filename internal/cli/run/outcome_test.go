@@ -19,7 +19,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// A container that was lost leaves a job that goes on, and the user is told how.
+// A container that was lost leaves a job that can be resumed, and the user is told how.
 func TestExplainLost(t *testing.T) {
 	o := outputOf(flags(t, "--runtime docker"), job.Spec{})
 	err := o.explain(t.Context(), fmt.Errorf("run: %w", &docker.LostError{JobID: "j1", Err: errors.New("out of memory")}))

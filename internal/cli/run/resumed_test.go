@@ -79,7 +79,7 @@ func TestResumedModel(t *testing.T) {
 
 // An Expert that names its own provider keeps it: a flag for another is refused for the Expert
 // that is run, and reported for its delegates. A resumed conversation that goes to another
-// provider is reported, whoever names that.
+// provider is reported, whatever names that provider.
 func TestOwnModels(t *testing.T) {
 	lead := toml("[experts.lead]\ninstruction = 'Lead.'\n[experts.lead.provider]\nproviderName = 'openai'\n")
 	helper := toml("[experts.lead]\ninstruction = 'Lead.'\ndelegates = ['helper']\n[experts.helper]\nmodel = 'claude-opus-4-5'\ninstruction = 'Help.'\ndescription = 'Helps.'\n")
@@ -103,7 +103,7 @@ func TestOwnModels(t *testing.T) {
 	}
 }
 
-// A job that began in a container goes on in one, unless a flag says otherwise, and then
+// A job that began in a container continues in one, unless a flag says otherwise, and then
 // that is said. The file can only ask for more isolation.
 func TestResumedRuntime(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -119,7 +119,7 @@ func TestResumedRuntime(t *testing.T) {
 		"the container is taken away": {flag: "local", before: "docker", want: "local", told: true},
 		"not by the file":             {file: "local", before: "docker", want: "docker"},
 		"a container is added":        {flag: "docker", before: "local", want: "docker"},
-		"a stranger's journal":        {before: "ev\x1bil", want: "local"},
+		"an untrusted journal":        {before: "ev\x1bil", want: "local"},
 	} {
 		settings := ""
 		if c.file != "" {
@@ -141,7 +141,7 @@ func TestResumedRuntime(t *testing.T) {
 }
 
 // What was chosen for the container stays when a flag is not repeated, and the user is
-// told. Flags and file come first; what a stranger's journal names is checked like a flag.
+// told. Flags and file come first; what an untrusted journal names is checked like a flag.
 func TestResumedContainer(t *testing.T) {
 	type chosen struct {
 		readOnly bool

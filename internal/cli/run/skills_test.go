@@ -58,7 +58,7 @@ instruction = "Work."
 	}
 }
 
-// A file of another name has a lockfile of its own: that of its neighbour is not looked at,
+// A file of another name has a lockfile of its own: that of the other file is not read,
 // advice names the file, and no tool may change any of them.
 func TestOtherConfig(t *testing.T) {
 	dir := t.TempDir()

@@ -46,7 +46,7 @@ func delegation(t *testing.T) *memory.Store {
 	return s
 }
 
-// A checkpoint of any Expert of a job leads to the job's own Expert; whoever names one
+// A checkpoint of any Expert of a job leads to the job's own Expert; a user who names one
 // names that of the checkpoint.
 func TestTarget(t *testing.T) {
 	type place struct{ job, expert, from string }

@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// The tools of the provider that a delegate names are offered to it, and to nobody else.
+// The tools of the provider that a delegate names are offered to it, and to no other Expert.
 func TestDelegateHasItsProviderTools(t *testing.T) {
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

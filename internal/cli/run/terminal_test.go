@@ -16,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// dirty is what a stranger would like to send to a terminal: it clears the screen, sets
+// dirty is what an attacker would like to send to a terminal: it clears the screen, sets
 // the title, colours, rings, and turns text round.
 const dirty = "\x1b[2J\x1b]0;title\x07\u009b31m\a\u202e\u2066\u200b"
 
@@ -101,7 +101,7 @@ func TestWarningsAreClean(t *testing.T) {
 	wantClean(t, out.String(), "minRuntimeVersion", strings.Count(out.String(), "\n"))
 }
 
-// Whoever reads where the key goes must read the true address.
+// A user who reads where the key goes must read the true address.
 func TestBaseURLIsClean(t *testing.T) {
 	var out strings.Builder
 	o := &Options{Host: &host.Host{Stderr: &out}}

@@ -214,8 +214,8 @@ func validate(t *testing.T, dir string, args ...string) (stdout, stderr string, 
 	return out.String(), errOut.String() + host.Describe(err), host.ExitCode(err)
 }
 
-// Whom others may ask without being told what for is a warning; what this version cannot do
-// with an Expert stands with that Expert alone, as information. Neither is an error.
+// A delegate without a description is a warning; what this version cannot do
+// with an Expert is reported for that Expert alone, as information. Neither is an error.
 func TestDelegates(t *testing.T) {
 	dir := t.TempDir()
 	const file = `

@@ -31,7 +31,7 @@ hosted = ['{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}']
 text = "It rains."
 `
 
-// A turn that paused goes on when it is sent back as it came, and ends so. When the user
+// A turn that paused continues when it is sent back as it came, and then ends. When the user
 // says something new instead, what it waited for is left out. The scripted server refuses
 // blocks that it did not give, and calls without a result.
 func TestPause(t *testing.T) {

@@ -116,7 +116,7 @@ var requests = []struct {
 	{name: "limited_no_thinking", req: model.Request{MaxTokens: 1200, Reasoning: "low", Messages: hello().Messages}},
 	{name: "known_not_to_think", change: knowing(model.Known{Reasoning: model.ReasoningNone, MaxOutputTokens: 9000}), req: model.Request{Reasoning: "high", Messages: hello().Messages}},
 	{name: "adaptive", change: knowing(adaptive), req: model.Request{Reasoning: "medium", Messages: []*event.Message{
-		user("Read."), says(own, calls("c1", "read", "{}")), results(returned("c1", false, text("A"))), // a turn without a thought goes on with one
+		user("Read."), says(own, calls("c1", "read", "{}")), results(returned("c1", false, text("A"))), // a turn without a thought continues with one
 	}}},
 	{name: "adaptive_without_room", change: knowing(adaptive), req: model.Request{Reasoning: "high", MaxTokens: 1279, Messages: hello().Messages}},
 	{name: "adaptive_off_extra", change: func(c *anthropic.Config) {
@@ -143,7 +143,7 @@ var requests = []struct {
 	{name: "text_only", req: model.Request{TextOnly: true, Tools: tools[:1], Messages: []*event.Message{
 		user("Read."), says(own, calls("c1", "read", "{}")), results(returned("c1", false, text("A"))),
 	}}},
-	// What the provider ran goes back to it in its place, and to nobody else.
+	// What the provider ran goes back to it in its place, and to no other provider.
 	{name: "provider_parts", change: func(c *anthropic.Config) { c.Tools = []string{"webSearch"} }, req: model.Request{Messages: []*event.Message{
 		user("Search."),
 		says(own, thinks("First.", "s1"), provider("web_search", `{"type":"server_tool_use","id":"s","input":{},"name":"web_search"}`),

@@ -148,7 +148,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// What the model answered is what it is sent again, and nobody else is.
+// What the model answered is sent to it again, and to no other model.
 func TestThoughtsComeBack(t *testing.T) {
 	frames := []string{
 		begin, delta(`{"reasoningContent":{"text":"Hm \"so\"."}}`), delta(`{"reasoningContent":{"signature":"sig+/="}}`), stop0,

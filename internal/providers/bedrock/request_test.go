@@ -117,7 +117,7 @@ var requests = []struct {
 	{name: "media_of_the_blind", change: func(c *bedrock.Config) { c.Known.Images, c.Known.PDF = model.Unable, model.Unable }, req: model.Request{
 		Messages: []*event.Message{asks(image(png), file("application/pdf", pdf), file("text/plain", note))},
 	}},
-	// Nothing but a document; then some more of them, whose names go on.
+	// Nothing but a document; then some more of them, whose names continue the numbers.
 	{name: "documents", req: model.Request{Messages: []*event.Message{
 		asks(file("text/plain", note)), says(own, text("Yes.")), asks(file("text/csv", note), file("text/html", note), text("Both?")),
 	}}},
@@ -354,7 +354,7 @@ func TestSlim(t *testing.T) {
 	}
 }
 
-// A request has so many documents and images, however many messages they stand in.
+// A request has so many documents and images, however many messages they are in.
 func TestSlimByNumber(t *testing.T) {
 	for name, part := range map[string]event.Part{"documents": file("application/pdf", pdf), "images": image(png)} {
 		req := &model.Request{}

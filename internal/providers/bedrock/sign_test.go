@@ -145,8 +145,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// Each call is signed anew: a retry some minutes later is as good as the first.
-func TestSignedAnew(t *testing.T) {
+// Each attempt is signed: a retry some minutes later is as valid as the first.
+func TestEachAttemptIsSigned(t *testing.T) {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	var dates []string
 	m := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -93,7 +93,7 @@ func TestAnswers(t *testing.T) {
 			model.Answer{Parts: []event.Part{text("I cannot.")}, Usage: usage, Finish: model.FinishContentFilter, Reason: "refusal"},
 		},
 		{
-			"members, choices and events that nobody knows", []string{
+			"unknown members, choices and events", []string{
 				`{"object":"news"}`, `{"choices":null}`, `{"choices":[{"index":1,"delta":{"content":"another"},"finish_reason":"length"}]}`,
 				`{"choices":[{"index":0,"delta":null,"finish_reason":null,"content_filter_results":{"x":[1]}}],"obfuscation":"abc"}`,
 				with(`"content":"found","audio":{"id":"x"},"annotations":[1]`), `{"choices":[{"index":0}]}`, end("stop"), spent, done,

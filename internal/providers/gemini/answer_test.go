@@ -70,7 +70,7 @@ func TestAnswers(t *testing.T) {
 			}, Usage: begun, Finish: model.FinishStop, Reason: "STOP"},
 		},
 		{
-			"members and parts that nobody knows, and a second candidate", []string{
+			"unknown members and parts, and a second candidate", []string{
 				`{"news":1,"candidates":[{"index":0,"news":[],"content":{"parts":[{"news":{"odd":1}},{"text":"Hel","news":{}}]}},{"index":1,"content":{"parts":[{"text":"other"}]},"finishReason":"SAFETY"}]}`, `{}`, ending("STOP", lo),
 			},
 			[]string{"say:Hel", "say:lo"},
@@ -195,7 +195,7 @@ func TestForeignHistory(t *testing.T) {
 }
 
 // A connection that breaks after the reason of the end may have had more to say: some
-// models go on behind it.
+// models continue after it.
 func TestCutAfterTheEnd(t *testing.T) {
 	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		streaming(parts(hel), ending("STOP", lo))(w, r)

@@ -100,7 +100,7 @@ func TestMalformedAnswers(t *testing.T) {
 	}
 }
 
-// Some models go on after the reason of the end; not without an end of that.
+// Some models continue after the finish reason; what follows must end, too.
 func TestEndlessAfterTheEnd(t *testing.T) {
 	m := serve(t, wiretest.Streaming("text/event-stream", strings.Repeat(asSSE(ending("STOP", hel)), 2000)), func(c *gemini.Config) { c.Client.MaxStream = 200_000 })
 	_, _, err := ask(t.Context(), m, hello())

@@ -85,7 +85,7 @@ var requests = []struct {
 		results(failed("c2", text("no such file"))), results(returned("c1", text("A"), text("B"))),
 		says(own, text("Done."), marked(text(""), `{"thoughtSignature":"ZW5k"}`)), user("Thanks."),
 	}}},
-	// Calls that nobody answered, and answers that nobody asked for.
+	// Calls without answers, and answers without calls.
 	{name: "pairs", req: model.Request{Tools: tools, Messages: []*event.Message{
 		user("Read."), says(own, calls("c1", "read", `{"path":"a"}`), calls("c1", "read", `{"path":"b"}`)), user("Stop."),
 		says(own, calls("c2", "read", `[1]`)), results(returned("c2"), returned("c9", text("what?"))), says(own, calls("c3", "read", `{`)),
@@ -272,7 +272,7 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-// The smallest limit counts, whoever gives it.
+// The smallest limit counts, wherever it comes from.
 func TestLimit(t *testing.T) {
 	for _, tt := range []struct{ asked, own, extra, known, want int }{
 		{0, 0, 0, 0, 0}, {0, 0, 0, 65536, 0}, {500, 0, 0, 0, 500}, {0, 600, 0, 0, 600}, {500, 600, 0, 0, 500}, {700, 600, 0, 0, 600},

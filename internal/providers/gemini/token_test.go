@@ -180,8 +180,8 @@ func TestTokenFailures(t *testing.T) {
 	}
 }
 
-// The token server is the first that is asked. A certificate that nobody trusts is not
-// waited for.
+// The token server is asked first. An untrusted certificate is not
+// retried.
 func TestTokenServerIsNotTrusted(t *testing.T) {
 	server := httptest.NewUnstartedServer(refusing(200, nil, "{}"))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it says what clients think of it
@@ -230,7 +230,7 @@ func TestMetadataTokens(t *testing.T) {
 	}
 	_, err := gemini.MetadataTokens("http://127.0.0.1:1", wire.NewHTTPClient(nil))(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "GOOGLE_APPLICATION_CREDENTIALS") {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 }
 

@@ -43,7 +43,7 @@ func brokenCases() []Case {
 		inside("an error as the first event", "0", "rateLimit", 429, true),
 		inside("an error inside a stream", "3", "unavailable", 503, true),
 		inside("an error before the end", "-1", "internal", 500, true),
-		{Name: "members that nobody knows", Check: func(t *testing.T, s *Subject) {
+		{Name: "unknown members", Check: func(t *testing.T, s *Subject) {
 			_, root := Serve(t, "[[turn]]\nraw = \"deep\"\ndepth = 10\n")
 			if got, _, err := Ask(t.Context(), t, s.Open(t, Place{Root: root}), hello()); err != nil || got.Text != "deep" {
 				t.Errorf("%+v, %v", got, err)

@@ -121,7 +121,7 @@ func heap() uint64 {
 }
 
 // checkDeepArguments: arguments nested without end are the model's mistake, and go to the
-// engine as they are, or are refused with the answer. Nobody's stack ends.
+// engine as they are, or are refused with the answer. No stack overflows.
 func checkDeepArguments(t *testing.T, s *Subject) {
 	_, root := Serve(t, "[[turn]]\n[[turn.call]]\nid = \"c1\"\ntool = \"read\"\ndepth = 100000\n")
 	req := hello()

@@ -103,7 +103,7 @@ func (w *watched) waitUntilLeft(t *testing.T) {
 			return
 		}
 		if t.Context().Err() != nil {
-			t.Fatalf("something of the call goes on:\n%s", stacks)
+			t.Fatalf("something of the call still runs:\n%s", stacks)
 		}
 		runtime.Gosched()
 	}

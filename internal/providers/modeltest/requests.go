@@ -80,7 +80,7 @@ func checkExtra(t *testing.T, s *Subject) {
 	}
 }
 
-// checkHeaders: a header of the user is sent, and stands in the place of one of ours.
+// checkHeaders: a header of the user is sent, and replaces one of ours.
 func checkHeaders(t *testing.T, s *Subject) {
 	server, root := Serve(t, "[[turn]]\ntext = \"Hello.\"\n")
 	m := s.Open(t, Place{Root: root, Headers: map[string]string{"X-Mine": "yes", "user-agent": "mine/1"}})
@@ -95,27 +95,27 @@ func checkHeaders(t *testing.T, s *Subject) {
 	}
 }
 
-// strangerCases: what one model wrote for itself is not sent to another, of whichever
+// otherModelCases: what one model wrote for itself is not sent to another, of whichever
 // provider: nothing of it is in the request, in whichever form.
-func strangerCases() []Case {
+func otherModelCases() []Case {
 	return []Case{
 		{Name: "a history of another provider", Golden: true, Talk: func(Traits) Talk {
 			return Talk{
-				Script: goOn, Tools: tools, Reasoning: "low",
+				Script: anyTurn, Tools: tools, Reasoning: "low",
 				Said: []Say{history(foreign("elsewhere/model-1"), User(Text("And now?")))},
 				Want: []Reading{spoke("Go on.")},
 				Has:  []string{"It said this.", "what the tool said"}, Lacks: foreignMarks,
 			}
 		}},
 		{Name: "a history without an author", Talk: Always(Talk{
-			Script: goOn, Tools: tools, Reasoning: "low",
+			Script: anyTurn, Tools: tools, Reasoning: "low",
 			Said: []Say{history(foreign(""), User(Text("And now?")))},
 			Want: []Reading{spoke("Go on.")},
 			Has:  []string{"It said this."}, Lacks: foreignMarks,
 		})},
 		{Name: "a tool's turn of another provider", Talk: func(Traits) Talk {
-			return Talk{ // the tool has answered, and the other model would have gone on
-				Script: goOn, Tools: tools, Reasoning: "low",
+			return Talk{ // the tool has answered, and the other model would have continued
+				Script: anyTurn, Tools: tools, Reasoning: "low",
 				Said: []Say{func([]event.Part) []*event.Message { return foreign("elsewhere/model-1") }},
 				Want: []Reading{spoke("Go on.")},
 				Has:  []string{"It said this.", "what the tool said"}, Lacks: foreignMarks,
@@ -125,8 +125,8 @@ func strangerCases() []Case {
 	}
 }
 
-// goOn is said whichever turn it is.
-const goOn = "[[turn]]\ntext = \"Go on.\"\n[[turn]]\ntext = \"Go on.\"\n"
+// anyTurn is the answer to every turn.
+const anyTurn = "[[turn]]\ntext = \"Go on.\"\n[[turn]]\ntext = \"Go on.\"\n"
 
 var foreignMarks = []string{"foreign-signature", "foreign-data", "foreign thought"}
 
@@ -148,7 +148,7 @@ func foreign(author string) []*event.Message {
 	}
 }
 
-// checkOther begins with one model and goes on with another.
+// checkOther begins with one model and continues with another.
 func checkOther(t *testing.T, s *Subject) {
 	const mark = "c2lnbmF0dXJlLW9mLXRoZS1maXJzdA"
 	server, root := Serve(t, "[[turn]]\nreasoning = \"My first thought.\"\nsignature = \""+mark+"\"\n"+

@@ -1,7 +1,7 @@
 // Package modeltest holds the tests that the model of every provider must pass, and the
 // providers themselves as tests reach them.
 //
-// A [Case] says nothing about a wire. What wires can and cannot do stands in one table,
+// A [Case] says nothing about a wire. What wires can and cannot do is in one table,
 // [Traits]; a case that a wire cannot have is left out with a reason, and the table that
 // [Run] prints shows it. Cases that are conversations, [Talk], are used twice: package
 // test/wire holds the same ones against the official SDKs.
@@ -20,7 +20,7 @@ import (
 
 // Cases are all promises, in the order of the table.
 func Cases() []Case {
-	return slices.Concat(wordCases(), thoughtCases(), callCases(), mediaCases(), usageCases(), requestCases(), strangerCases(),
+	return slices.Concat(wordCases(), thoughtCases(), callCases(), mediaCases(), usageCases(), requestCases(), otherModelCases(),
 		statusCases(), brokenCases(), hostileCases(), lifeCases())
 }
 
@@ -60,7 +60,7 @@ func (c Case) SkipFor(s *Subject) string {
 // A Table says how each case went with each subject. The zero value is ready.
 type Table struct {
 	columns, rows []string
-	cells         map[[2]string]string
+	values        map[[2]string]string
 	notes         []string
 }
 
@@ -87,9 +87,9 @@ func (a *Table) Skip(column, row, why string) {
 	a.set(column, row, fmt.Sprintf("- %d", i+1))
 }
 
-func (a *Table) set(column, row, cell string) {
-	if a.cells == nil {
-		a.cells = map[[2]string]string{}
+func (a *Table) set(column, row, value string) {
+	if a.values == nil {
+		a.values = map[[2]string]string{}
 	}
 	if !slices.Contains(a.columns, column) {
 		a.columns = append(a.columns, column)
@@ -97,11 +97,11 @@ func (a *Table) set(column, row, cell string) {
 	if !slices.Contains(a.rows, row) {
 		a.rows = append(a.rows, row)
 	}
-	a.cells[[2]string{column, row}] = cell
+	a.values[[2]string{column, row}] = value
 }
 
-// String writes the columns' names one below the other, since they are longer than what
-// stands in them.
+// String writes the columns' names one below the other, since they are longer than
+// the values below them.
 func (a *Table) String() string {
 	var b strings.Builder
 	for i, column := range a.columns {
@@ -115,11 +115,11 @@ func (a *Table) String() string {
 	for _, row := range a.rows {
 		fmt.Fprintf(&b, "  %-40s", row)
 		for _, column := range a.columns {
-			cell := a.cells[[2]string{column, row}]
-			if cell == "" {
-				cell = "."
+			value := a.values[[2]string{column, row}]
+			if value == "" {
+				value = "."
 			}
-			fmt.Fprintf(&b, " %-6s", cell)
+			fmt.Fprintf(&b, " %-6s", value)
 		}
 		b.WriteString("\n")
 	}

@@ -46,7 +46,7 @@ func statusCases() []Case {
 		Case{Name: "a wrong key", Skip: keyed, Check: checkKey},
 		Case{Name: "a key in an error", Skip: keyed, Check: checkEcho},
 		Case{Name: "a redirect", Check: checkRedirect},
-		Case{Name: "nobody there", Check: checkNobody},
+		Case{Name: "unreachable", Check: checkUnreachable},
 		Case{Name: "a wrong base URL", Check: checkElsewhere},
 	)
 }
@@ -114,8 +114,8 @@ func checkRedirect(t *testing.T, s *Subject) {
 	}
 }
 
-// checkNobody: a service that cannot be reached may come back.
-func checkNobody(t *testing.T, s *Subject) {
+// checkUnreachable: a service that cannot be reached may come back.
+func checkUnreachable(t *testing.T, s *Subject) {
 	_, root := Serve(t, "[[turn]]\ntext = \"Hello.\"\n")
 	m := s.Open(t, Place{Root: root})
 	gone := s.Open(t, Place{Root: "http://127.0.0.1:1"})

@@ -118,7 +118,7 @@ func Subjects() []*Subject {
 
 // Traits are how wires differ. Everything that is not here is the same on all.
 type Traits struct {
-	Keyless bool // there is nothing that proves who asks
+	Keyless bool // requests have no credentials
 	Local   bool // the server is mostly the user's own: one that does not run is not waited for
 
 	Thoughts    bool // what the model thinks arrives

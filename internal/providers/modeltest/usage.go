@@ -49,7 +49,7 @@ func usageCases() []Case {
 				return Once("text = \"x\"\nstop = "+quoted(w.Withheld)+"\n", Reading{Heard: "x", Text: "x", Finish: model.FinishContentFilter})
 			},
 		},
-		{Name: "stopped for a reason that nobody knows", Check: func(t *testing.T, s *Subject) {
+		{Name: "stopped for an unknown reason", Check: func(t *testing.T, s *Subject) {
 			_, root := Serve(t, "[[turn]]\ntext = \"x\"\nstop = \"tomorrow\"\n")
 			_, answer, err := Ask(t.Context(), t, s.Open(t, Place{Root: root}), hello())
 			if err != nil || answer.Finish != model.FinishOther || !strings.Contains(answer.Reason, "tomorrow") {

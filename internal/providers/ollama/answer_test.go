@@ -28,7 +28,7 @@ func TestAnswers(t *testing.T) {
 			"thinking", []string{thought, thought, one, end}, []string{"think:Hm. ", "think:Hm. ", "say:Hel"},
 			model.Answer{Parts: []event.Part{thinks("Hm. Hm. "), text("Hel")}, Usage: used, Finish: model.FinishStop, Reason: "stop"},
 		},
-		// The parts stand in the order in which they came.
+		// The parts are in the order in which they came.
 		{
 			"calls", []string{thought, one, called(`"id":"call_1",`, "read", `{"path":"x","at":9007199254740995}`), thought, called("", "think", `{}`), two, end},
 			[]string{"think:Hm. ", "say:Hel", "think:Hm. ", "say:lo"},

@@ -52,8 +52,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Most often the server is not there, and a run that waits may see it come.
-func TestNobodyListens(t *testing.T) {
+// Most often the server is not running yet, and a run that waits can see it start.
+func TestNoServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func TestAnswers(t *testing.T) {
 			}, Usage: usage, Finish: model.FinishLength, Reason: "max_output_tokens"},
 		},
 		{
-			"a call that nobody announced", []string{arguments(0, `{"a":1}`), ended(0, call("a", "read", `{"a":1}`)), done}, nil,
+			"a call without an announcement", []string{arguments(0, `{"a":1}`), ended(0, call("a", "read", `{"a":1}`)), done}, nil,
 			model.Answer{Parts: []event.Part{marked(calls("a", "read", `{"a":1}`), `{"id":"fc_a"}`)}, Usage: usage, Finish: model.FinishToolCalls, Reason: "completed"},
 		},
 		{
@@ -113,7 +113,7 @@ func TestAnswers(t *testing.T) {
 			}, Usage: usage, Finish: model.FinishStop, Reason: "completed"},
 		},
 		{
-			"what nobody knows", []string{
+			"unknown items", []string{
 				created, `{"type":"keepalive"}`, `{"type":"response.news","delta":{"a":1},"item":[5],"response":5,"error":"x"}`,
 				`{"type":"response.output_text.annotation.added","output_index":0,"annotation":{}}`,
 				added(7, `{"type":"song","name":5,"content":"x"}`), ended(7, `{"type":"song","name":5,"content":"x"}`),

@@ -60,7 +60,7 @@ var requests = []struct {
 		user("Go."),
 		says(own, thinks("rs_1", "It leads to nothing.")),
 		user("Go on."),
-		// Nobody encrypted it: what it led to has no id.
+		// It was not encrypted: what it led to has no id.
 		says(own, marked(event.Part{Type: event.ThinkingPart, Thinking: "Hm."}, `{"type":"reasoning","id":"rs_2","summary":[]}`),
 			marked(text("So."), `{"id":"msg_2"}`), marked(calls("c1", "read", `{}`), `{"id":"fc_2"}`)),
 		results(returned("c1", false)),
@@ -305,8 +305,8 @@ func TestSummariesRefused(t *testing.T) {
 	}
 }
 
-// Old media make room for new ones; the model is told, and the words stay.
-func TestMediaMakeRoom(t *testing.T) {
+// Old media are dropped for new ones; the model is told, and the words stay.
+func TestOldMediaAreDropped(t *testing.T) {
 	large := png + strings.Repeat("AAAA", 18<<10/4)
 	var body string
 	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -314,8 +314,8 @@ func TestMediaMakeRoom(t *testing.T) {
 		body = string(raw)
 		streaming(created, done)(w, r)
 	}, nil)
-	const room = 40 << 10
-	m.LimitMedia(room)
+	const space = 40 << 10
+	m.LimitMedia(space)
 	shows := func(name string) *event.Message {
 		return asks(text(name), event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: large})
 	}
@@ -333,7 +333,7 @@ func TestMediaMakeRoom(t *testing.T) {
 		if images, out := strings.Count(body, large), strings.Count(body, "sent before; left out"); images != want.images || out != want.leftOut {
 			t.Errorf("request %d: %d images and %d lines, want %+v", i, images, out, want)
 		}
-		if len(body) > room+2<<10 {
+		if len(body) > space+2<<10 {
 			t.Errorf("request %d has %d bytes", i, len(body))
 		}
 		if !strings.Contains(body, "first") || !strings.Contains(body, "Drawn.") {

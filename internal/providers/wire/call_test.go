@@ -34,7 +34,7 @@ func TestAuthorize(t *testing.T) {
 	s.Close()
 }
 
-// Without the proof nothing is sent. What failed is the configuration, unless whoever makes
+// Without the proof nothing is sent. What failed is the configuration, unless the code that makes
 // the proof knows better; a secret is not shown.
 func TestUnauthorized(t *testing.T) {
 	busy := &model.Error{Name: "TokenError", Message: "the token server is busy", Retryable: true}
@@ -58,7 +58,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// A packed answer is not unpacked: it may be a bomb, and nobody asked for it.
+// A packed answer is not unpacked: it can be a bomb, and we did not ask for it.
 func TestPackedAnswer(t *testing.T) {
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
@@ -120,7 +120,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}
 }
 
-// One that goes on without saying anything is not waited for.
+// One that continues without content is not waited for.
 func TestConnectionThatStaysOpen(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		sse(w, "data: end\n\n")

@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// Parts stand in the order in which they began, however their words arrive.
+// Parts are in the order in which they began, however their words arrive.
 func TestDraft(t *testing.T) {
 	var d wire.Draft
 	thought := d.Open(event.ThinkingPart)
@@ -56,8 +56,8 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// A call becomes pieces and an answer, or pieces and an error; one that nobody listens to
-// ends in silence.
+// A call becomes pieces and an answer, or pieces and an error; one without a listener
+// ends without either.
 func TestGenerate(t *testing.T) {
 	answer := &model.Answer{Reason: "done"}
 	broken := errors.New("broken")
@@ -99,7 +99,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// What was counted is on the error, unless there is none or nobody was told.
+// What was counted is on the error, unless there is none or it was not reported.
 func TestPaid(t *testing.T) {
 	used := event.Usage{InputTokens: 1, TotalTokens: 1}
 	if err := wire.Paid(errors.New("x"), used); model.AsError(err).Usage.TotalTokens != 1 {

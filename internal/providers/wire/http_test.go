@@ -127,8 +127,8 @@ func TestEgressProxyRefuses(t *testing.T) {
 	}
 }
 
-// Where a gateway is the only way, downloads are asked for by their names, which nobody can
-// look up here; and what a name tells is judged all the same.
+// Where a gateway is the only way, downloads are requested by their names, which cannot be
+// looked up here; the name itself is still checked.
 func TestFetchByName(t *testing.T) {
 	n := newNetwork(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, pngBytes) })
 	d := &gateway{to: n.server.Listener.Addr().String()}
@@ -138,7 +138,7 @@ func TestFetchByName(t *testing.T) {
 			HTTP:   HTTPOptions{Egress: startGateway(t, d), Roots: n.server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}.Client(),
 			lookUp: func(_ context.Context, name string) ([]netip.Addr, error) {
 				t.Errorf("%s was looked up", name)
-				return nil, errors.New("nobody answers")
+				return nil, errors.New("no answer")
 			},
 		}
 	}

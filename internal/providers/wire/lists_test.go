@@ -46,7 +46,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// Whoever changes the tools that were asked for does not change what is known of them.
+// Changing the returned tools does not change the table.
 func TestListsKeepTheirOwn(t *testing.T) {
 	var lists Lists
 	tools := []model.Tool{{Name: "a"}}

@@ -19,7 +19,7 @@ func TestSchema(t *testing.T) {
 		// Alternatives at the top.
 		`{"anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{}}}],"enum":[1],"not":{}}`: `{"properties":{"a":{"type":"string"},"b":{}},"type":"object"}`,
 		`{"type":"object","properties":{"a":{"type":"string"}},"allOf":[{"properties":{"a":{"type":"null"}}},7]}`:         `{"type":"object","properties":{"a":{"type":"string"}}}`,
-		// Lists of nobody knows what, at any depth; a value that looks like a schema is none.
+		// Lists without a type of their items, at any depth; a value that looks like a schema is none.
 		`{"type":"object","properties":{"a":{"type":"array"},"b":{"default":{"type":"array"}}}}`:     `{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{"default":{"type":"array"}}}}`,
 		`{"type":"object","properties":{},"$defs":{"x":{"anyOf":[{"type":["array","null"]},true]}}}`: `{"type":"object","properties":{},"$defs":{"x":{"anyOf":[{"type":["array","null"],"items":{}},true]}}}`,
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"array"}}}}`:             `{"type":"object","properties":{"a":{"type":"array","items":{"type":"array","items":{}}}}}`,

@@ -17,7 +17,7 @@ func TestSlim(t *testing.T) {
 		{[]int{10}, 10, 0},
 		{[]int{11}, 10, 0}, // the newest stays, whatever it weighs
 		{[]int{5, 5}, 10, 0},
-		{[]int{5, 5, 1}, 10, 2}, // room for half is made at once,
+		{[]int{5, 5, 1}, 10, 2}, // half is freed at once,
 		{[]int{5, 5, 1, 4, 5}, 10, 2},
 		{[]int{5, 5, 1, 4, 6}, 10, 4},
 		{[]int{0, 0, 11, 0}, 10, 3}, // only while it is the newest
@@ -53,7 +53,7 @@ func TestSlimInLongConversations(t *testing.T) {
 		}
 		before = first
 	}
-	if changes > 250 { // 100000 in all, of which at least 400 are made room for at once
+	if changes > 250 { // 100000 in all, of which at least 400 are freed at once
 		t.Errorf("the start changed %d times", changes)
 	}
 }

@@ -15,7 +15,7 @@ func TestMayThink(t *testing.T) {
 		"ask thinks return": true, "ask speaks return": false,
 		"ask thinks return speaks return": true, "ask speaks return thinks return": false, // the first of a turn counts
 		"ask speaks return ask": true, "ask speaks ask thinks return": true, "ask thinks ask speaks return": false,
-		"ask speaks return return ask return": true, // neighbours are one turn
+		"ask speaks return return ask return": true, // adjacent ones are one turn
 		"thinks":                              true, "speaks": false,
 	} {
 		turns := wire.Turns(strings.Fields(talk), func(m string) string {

@@ -104,7 +104,7 @@ func TestProxyRefuses(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	if final, words := refuse(t, server.URL, through(gone.URL)); !final || !strings.HasSuffix(words, aboutProxy) {
-		t.Errorf("nobody there: final is %v: %s", final, words)
+		t.Errorf("no server: final is %v: %s", final, words)
 	}
 }
 

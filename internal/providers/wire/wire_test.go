@@ -224,7 +224,7 @@ func TestCheckAllowsHTTP(t *testing.T) {
 		client wire.Client
 		want   string // of the error
 	}{
-		"nobody said so": {wire.Client{}, "only a server on this machine"},
+		"it was not said": {wire.Client{}, "only a server on this machine"},
 		"nothing":        {wire.Client{AllowHTTP: true, Header: http.Header{}}, ""},
 		"a header":       {wire.Client{AllowHTTP: true, Header: http.Header{"X-Team": {"a"}}}, "remove the headers"},
 		"a secret":       {wire.Client{AllowHTTP: true, Secrets: []string{key}}, "which may hold a key"},
@@ -243,7 +243,7 @@ func TestCheckAllowsHTTP(t *testing.T) {
 	}
 }
 
-// A hint names the variable that the key came from, and goes on where the provider ended
+// A hint names the variable that the key came from, and begins where the provider ended
 // a sentence.
 func TestHints(t *testing.T) {
 	own := map[int]string{401: "", 403: "ask the owner"}

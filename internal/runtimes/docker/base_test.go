@@ -173,7 +173,7 @@ func TestBasesThatAreRefused(t *testing.T) {
 	}{
 		{"a volume", volume, i.Arch, []string{volume, "declares a VOLUME"}},
 		{"not there", missing, i.Arch, []string{missing, "is not on this daemon", "docker pull " + missing}},
-		{"a digest that is not there", "debian@sha256:" + strings.Repeat("0", 64), i.Arch, []string{"docker pull debian@sha256:000"}},
+		{"a missing digest", "debian@sha256:" + strings.Repeat("0", 64), i.Arch, []string{"docker pull debian@sha256:000"}},
 		{"a directory where the program goes", taken, i.Arch, []string{"make the image", "directory"}},
 		{"for another machine", good, "s390x", []string{good, "is for linux/" + i.Arch, "linux/s390x"}},
 	} {

@@ -15,7 +15,7 @@ import (
 func TestLinuxBinary(t *testing.T) {
 	perstack := daemon.Binary(t)
 	arch, other := runtime.GOARCH, map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
-	stranger := daemon.Program(t, "./internal/testkit/evil/evilmcp")
+	otherProgram := daemon.Program(t, "./internal/testkit/evil/evilmcp")
 	write := func(content []byte) string {
 		path := filepath.Join(t.TempDir(), "perstack")
 		if err := os.WriteFile(path, content, 0o755); err != nil {
@@ -65,8 +65,8 @@ func TestLinuxBinary(t *testing.T) {
 			errors: []string{"PERSTACK_LINUX_BINARY", text + " is not a program for Linux"}},
 		{name: "named, but a directory", executable: perstack, named: release, arch: arch,
 			errors: []string{release + " is not a program", "no regular file"}},
-		{name: "named, but another program", executable: perstack, named: stranger, arch: arch,
-			errors: []string{stranger + " is not perstack", "built from github.com/perstack-go/perstack/internal/testkit/evil/evilmcp"}},
+		{name: "named, but another program", executable: perstack, named: otherProgram, arch: arch,
+			errors: []string{otherProgram + " is not perstack", "built from github.com/perstack-go/perstack/internal/testkit/evil/evilmcp"}},
 		{name: "for another machine", executable: foreign, arch: arch,
 			errors: []string{"static perstack for linux/" + arch + ": " + foreign + " is a program for another machine",
 				"perstack-linux-" + arch + " does not exist", "the archive of the release", "PERSTACK_LINUX_BINARY"}},

@@ -156,7 +156,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoDaemon(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "none.sock")
 	_, err := Connect(t.Context(), func(name string) string {
 		return map[string]string{"DOCKER_HOST": "unix://" + socket}[name]

@@ -242,7 +242,7 @@ func TestStagesAreShared(t *testing.T) {
 	}
 }
 
-// Notes of package managers, and what nobody starts, stay out of images.
+// Notes of package managers, and files that are never started, stay out of images.
 func TestWhatStaysOutOfAnImage(t *testing.T) {
 	for kind, names := range map[string]map[string]bool{
 		"npm": {
@@ -287,7 +287,7 @@ func TestStagesTellNamesAndSizes(t *testing.T) {
 	}
 }
 
-// Whoever can load images can use our names and labels, but not our base.
+// A program that can load images can use our names and labels, but not our base.
 func TestStageOfAnotherIsNotUsed(t *testing.T) {
 	i, s := newImagist(t), &shelf{}
 	spec := i.spec(t)

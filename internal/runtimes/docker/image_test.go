@@ -181,7 +181,7 @@ func TestImageIsMadeByTwoAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever can load images can use our name and our labels. Only our files count.
+// A program that can load images can use our name and our labels. Only our files count.
 func TestImageOfAnotherIsNotUsed(t *testing.T) {
 	i := newImagist(t)
 	spec := i.spec(t)

@@ -38,7 +38,7 @@ func TestCoverWorkspace(t *testing.T) {
 		{name: "nothing"},
 		{name: "storage and env files", files: []string{"perstack/jobs/1", ".env", "sub/.env.local", "sub/.env.example"},
 			protected: []string{"perstack", ".env"}, masked: ".env perstack sub/.env.local"},
-		{name: "what is not there yet", protected: []string{"perstack", "a/b/.env"}, readOnly: []string{"perstack.lock"},
+		{name: "what does not exist yet", protected: []string{"perstack", "a/b/.env"}, readOnly: []string{"perstack.lock"},
 			masked: "a/b/.env perstack", frozen: "perstack.lock", absent: "a/b/.env perstack perstack.lock"},
 		{name: "deeper", files: []string{"conf/deep/perstack.toml", "some/where/history/x"}, protected: []string{"some/where/history"},
 			readOnly: []string{"conf/deep/perstack.toml", "conf/deep/perstack.lock"}, masked: "some/where/history", frozen: "conf/deep/perstack.lock conf/deep/perstack.toml",
@@ -183,7 +183,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// Nobody is told to give away what the system needs.
+// No message advises to give up what the system needs.
 func TestSystemDirectoriesAreKept(t *testing.T) {
 	for _, dir := range []string{"/", "/usr", "/home", "/etc/ssl", "/var/lib/x"} {
 		if _, _, err := unprivileged(dir, 0, 0); err == nil || strings.Contains(err.Error(), "chown") {

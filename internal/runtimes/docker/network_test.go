@@ -65,7 +65,7 @@ func TestNoWayOut(t *testing.T) {
 }
 
 // The proxy goes out by the outer network, and does not listen there.
-func TestProxyStandsInBetween(t *testing.T) {
+func TestProxyIsOnBothNetworks(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
 	s, _ := buildSite(t, d, testPlan(t))

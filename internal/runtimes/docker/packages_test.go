@@ -72,9 +72,9 @@ packageName = "memory"
 type = "mcpStdioSkill"
 command = "npx"
 packageName = "clock"
-[experts.stranger]
+[experts.unrelated]
 instruction = "x"
-[experts.stranger.skills.other]
+[experts.unrelated.skills.other]
 type = "mcpStdioSkill"
 command = "uvx"
 packageName = "other@1.0.0"
@@ -94,12 +94,12 @@ func TestFooting(t *testing.T) {
 	config := parsed(t, leadAndAide)
 	all := map[string]*lockfile.Package{
 		"lead/memory": npmPackage("memory", "1.0.0"), "aide/notes": npmPackage("memory", "1.0.0"), "aide/clock": npmPackage("clock", "2.0.0"),
-		"stranger/other": {Manager: "uvx", Name: "other", Version: "1.0.0"},
+		"unrelated/other": {Manager: "uvx", Name: "other", Version: "1.0.0"},
 	}
 	pin := lockfile.Image{Name: "node:24", Pinned: "node:24@" + someDigest}
 	limits := job.Container{NodeImage: "node:24", PythonImage: "python@" + someDigest}
 	lead, _ := config.Lookup("lead")
-	stranger, _ := config.Lookup("stranger")
+	unrelated, _ := config.Lookup("unrelated")
 	for name, test := range map[string]struct {
 		job    *expert.Expert
 		lock   *lockfile.Lock
@@ -107,7 +107,7 @@ func TestFooting(t *testing.T) {
 		want   string // or part of an error after !
 	}{
 		"node":               {lead, pinnedTo(t, config, all, pin), nil, "node:24 = node:24@" + someDigest + " memory clock"},
-		"python":             {stranger, pinnedTo(t, config, all), nil, "python@" + someDigest + " = python@" + someDigest + " other"},
+		"python":             {unrelated, pinnedTo(t, config, all), nil, "python@" + someDigest + " = python@" + someDigest + " other"},
 		"pinned by the file": {lead, pinnedTo(t, config, all), func(d *job.Container) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
 		"an id":              {lead, pinnedTo(t, config, all), func(d *job.Container) { d.NodeImage = someDigest }, someDigest + " = " + someDigest + " memory clock"},
 		"the file wins": {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node@" + otherDigest, Pinned: "node@" + someDigest}),
@@ -123,12 +123,12 @@ func TestFooting(t *testing.T) {
 		"not in the lock":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": all["lead/memory"]}, pin), nil, `!skill "notes" of "aide": its package is not pinned`},
 		"another package":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": npmPackage("evil", "1.0.0")}, pin), nil, "!its package is not pinned"},
 		"a broken tree":      {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": {Manager: "npx", Name: "memory", Version: "1.0.0", Tree: "{}"}}, pin), nil, "!" + lockfile.InstallAgain},
-		"no version of uv":   {stranger, pinnedTo(t, config, map[string]*lockfile.Package{"stranger/other": {Manager: "uvx", Name: "other"}}), nil, "!its package is not pinned"},
+		"no version of uv":   {unrelated, pinnedTo(t, config, map[string]*lockfile.Package{"unrelated/other": {Manager: "uvx", Name: "other"}}), nil, "!its package is not pinned"},
 		"no pin":             {lead, pinnedTo(t, config, all), nil, "!the image node:24 (nodeImage in [docker]) is not pinned"},
 		"a pin of another":   {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "evil:24@" + someDigest}), nil, "!which is another"},
 		"a pin of no digest": {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "node:24"}), nil, "!is not pinned"},
 		"another tag":        {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "node:6@" + someDigest}), nil, "!which is another"},
-		"no image":           {stranger, pinnedTo(t, config, all), func(d *job.Container) { d.PythonImage = "" }, "!name one in [docker] with pythonImage"},
+		"no image":           {unrelated, pinnedTo(t, config, all), func(d *job.Container) { d.PythonImage = "" }, "!name one in [docker] with pythonImage"},
 		"an option":          {lead, pinnedTo(t, config, all), func(d *job.Container) { d.NodeImage = "--x" }, "!is not the name of an image"},
 		"no mirror":          {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Mirrors = []string{"http://x"} }, "!is not the address of a registry"},
 		"no image of squid":  {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "" }, "!with squidImage"},
@@ -201,7 +201,7 @@ func both(t *testing.T, c *manifest.Config) *expert.Expert {
 	t.Helper()
 	lead, _ := c.Lookup("lead")
 	e := *lead
-	e.Delegates = append(slices.Clone(e.Delegates), "stranger")
+	e.Delegates = append(slices.Clone(e.Delegates), "unrelated")
 	return &e
 }
 
@@ -217,7 +217,7 @@ func TestRunWithoutPins(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Isolation.Container = job.DefaultContainer()
-	// Whoever looks for the daemon finds an address that is refused with another error.
+	// A search for the daemon finds an address that is refused with another error.
 	_, err := Run(t.Context(), spec, engine.Parts{
 		Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Secrets: new(secret.Set),
 		Variables: noVariables, Environ: []string{"DOCKER_HOST=ssh://elsewhere"},

@@ -33,7 +33,7 @@ import (
 )
 
 // A depot is a real registry on this machine, seen through something that can change what
-// it says, and counts who asks.
+// it says, and counts requests.
 type depot struct {
 	host  string // 127.0.0.1:port, which daemons speak plain HTTP to
 	asked atomic.Int64
@@ -177,7 +177,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 		t.Errorf("events %+v", i.events)
 	}
 
-	// Once it is there, nobody is asked, and what is there is what a name stands for.
+	// Once it is there, no registry is asked, and the name stands for what is there.
 	asked = d.asked.Load()
 	if again, err := i.obtain(t.Context(), pinned, offline, i.report); err != nil || again != id {
 		t.Errorf("again: %s, %v", again, err)
@@ -193,7 +193,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 		t.Error("the registry was asked about what is there")
 	}
 	if again, err := i.Pin(t.Context(), name, Sources{Fresh: true}); err != nil || again != pinned || d.asked.Load() == asked {
-		t.Errorf("asked anew: %s, %v", again, err)
+		t.Errorf("asked again: %s, %v", again, err)
 	}
 	// A run can stand on it.
 	spec := i.spec(t)

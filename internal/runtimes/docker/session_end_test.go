@@ -166,7 +166,7 @@ func TestSessionIsSlowItself(t *testing.T) {
 	})
 }
 
-// When the proxy is gone the run ends, the container with it, and the job can go on.
+// When the proxy is gone the run ends, the container with it, and the job can be resumed.
 func TestSessionWithoutAProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -182,7 +182,7 @@ func TestSessionWithoutAProxy(t *testing.T) {
 	})
 }
 
-// A container that goes on after its end is ended, whatever it says.
+// A container that keeps running after its end is stopped, whatever it says.
 func TestSessionAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -198,8 +198,8 @@ func TestSessionAfterTheEnd(t *testing.T) {
 	})
 }
 
-// What nobody reads any more stops the run, and says why.
-func TestSessionThatNobodyListensTo(t *testing.T) {
+// A listener that fails stops the run, and the error says why.
+func TestSessionWithoutListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		said := make(chan string, 1)

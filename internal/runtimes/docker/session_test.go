@@ -160,7 +160,7 @@ func (s *stage) works(before func(*hostlink.Conn)) func(io.Reader, io.Writer) {
 		if err != nil {
 			end.Error = err.Error()
 		}
-		_ = conn.Send(hostlink.Up{End: end}) // whoever listens may be gone
+		_ = conn.Send(hostlink.Up{End: end}) // the listener may be gone
 	}
 }
 
@@ -197,13 +197,13 @@ func TestSessionOfAnHonestContainer(t *testing.T) {
 		t.Errorf("recorded %s", got)
 	}
 
-	// It goes on with the history that the host sends.
+	// It continues with the history that the host sends.
 	s.spec.Input = job.Input{Query: "more", Continue: true}
 	s.spec.RunID = ""
 	s.stopped = make(chan struct{})
 	result, err = s.run(t.Context(), s.works(nil))
 	if err != nil || result.Status != event.StatusCompleted {
-		t.Fatalf("it went on to %+v, %v", result, err)
+		t.Fatalf("it continued to %+v, %v", result, err)
 	}
 	if n := strings.Count(s.types(), "completeRun"); n != 2 {
 		t.Errorf("%d ends: %s", n, s.types())
@@ -326,7 +326,7 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 }
 
 // The first line must come from a perstack that speaks as we do.
-func TestSessionOfAStranger(t *testing.T) {
+func TestSessionOfAnotherProtocol(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"hello":{"protocol":99,"version":"v9"}}`: "protocol 99",
 		`{"alive":true}`: "is not its version",

@@ -53,7 +53,7 @@ func jailImage(t *testing.T) string {
 	return testdaemon.Image(t, map[string]string{binaryPath: testdaemon.Program(t, "./internal/testkit/jail/jaild")})
 }
 
-// someone returns a workspace and who it belongs to: a stranger if root runs the tests.
+// someone returns a workspace and its owner: another user if root runs the tests.
 func someone(t *testing.T) (dir string, uid, gid int) {
 	t.Helper()
 	dir = t.TempDir()

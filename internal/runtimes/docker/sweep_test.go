@@ -142,7 +142,7 @@ func TestSweepLeavesOthers(t *testing.T) {
 		{"another machine", map[string]string{labelKind: kindRun, labelOwner: change(func(id *owner.Identity) { id.Machine = "ff"; id.BootID = "0000" })}, false},
 		{"another container", map[string]string{labelKind: kindRun, labelOwner: change(func(id *owner.Identity) { id.PIDNamespace = "1"; id.BootID = "0000" })}, false},
 		{"no owner", map[string]string{labelKind: kindRun}, false},
-		{"an owner that nobody understands", map[string]string{labelKind: kindRun, labelOwner: "2_x"}, false},
+		{"an owner in an unknown format", map[string]string{labelKind: kindRun, labelOwner: "2_x"}, false},
 		{"not of a run", map[string]string{labelKind: "other", labelOwner: change(func(id *owner.Identity) { id.BootID = "0000" })}, false},
 		{"without labels", nil, false},
 	} {

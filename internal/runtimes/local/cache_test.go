@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 )
 
-// Whoever works in the user's home has the packages of skills in the workspace. No tool
+// If the workspace is the user's home, it contains the packages of skills. No tool
 // may write there: that would be a way to run code without being allowed to.
 func TestPackagesAreOutOfReach(t *testing.T) {
 	home := t.TempDir()

@@ -28,7 +28,7 @@ func TestNoSandboxesHere(t *testing.T) {
 	}{
 		{"all", lead, func(is *job.Isolation) { is.Sandbox = true }, "lead"},
 		{"a delegate", lead + asking, func(*job.Isolation) {}, "helper"},
-		{"nobody", lead + skill, func(*job.Isolation) {}, ""},
+		{"none", lead + skill, func(*job.Isolation) {}, ""},
 		{"shared", lead + asking, func(is *job.Isolation) { is.SharedSandbox = true }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

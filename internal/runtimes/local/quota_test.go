@@ -52,8 +52,8 @@ func (j *writer) run(t *testing.T, limit int64, in job.Input) engine.Result {
 	return r
 }
 
-// The file tools are measured too: the run stops behind the write that was too much, and
-// goes on when more is allowed.
+// The file tools are measured too: the run stops after the write that was too much, and
+// continues when more is allowed.
 func TestMaxWorkspaceBytes(t *testing.T) {
 	j := &writer{dir: t.TempDir(), cassette: write(5), history: memory.New()}
 	r := j.run(t, 250_000, job.Input{Query: "go"})

@@ -183,7 +183,7 @@ text = "done"
 `
 
 // The skills of another Expert of the job are out of reach, and they are so again when the
-// job goes on.
+// job continues.
 func TestParentAndDelegateAreKeptApart(t *testing.T) {
 	p := newIsolated(t)
 	r, err := p.run(t.Context(), family, asks, job.Input{Query: "go"}, func(s *job.Spec) { s.Limits.MaxSteps = 2 })
@@ -310,9 +310,9 @@ func TestSandboxesOfBrokenJobs(t *testing.T) {
 	p.empty("failed")
 }
 
-// Nothing is made for a job of which nobody is locked in; a skill that asks is, also when
-// the runtime was told nothing; and with a shared sandbox nobody is.
-func TestWhoGetsACell(t *testing.T) {
+// Nothing is made for a job without a sandbox; a skill that asks for one gets it, even if
+// the runtime was told nothing; and with a shared sandbox no skill has its own.
+func TestSkillsWithASandbox(t *testing.T) {
 	const asking = lone + "[experts.lead.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = '@perstack/base'\nsandbox = 'landlock'\n"
 	const where = "[[turn]]\n[[turn.call]]\ntool = 'exec'\nargs = { command = 'sh', args = ['-c', 'echo $HOME'] }\n[[turn]]\ntext = 'done'\n"
 	for _, c := range []struct {
@@ -321,7 +321,7 @@ func TestWhoGetsACell(t *testing.T) {
 		want          bool
 	}{
 		{"all", lone, nil, true},
-		{"nobody asks", lone, func(s *job.Spec) { s.Isolation.Sandbox = false }, false},
+		{"no sandbox", lone, func(s *job.Spec) { s.Isolation.Sandbox = false }, false},
 		{"one asks", asking, func(s *job.Spec) { s.Isolation.Sandbox = false }, true},
 		{"shared", asking, func(s *job.Spec) { s.Isolation.SharedSandbox = true }, false},
 	} {

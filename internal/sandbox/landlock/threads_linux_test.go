@@ -75,7 +75,7 @@ func TestDoEnds(t *testing.T) {
 		returned = true
 	}()
 	if <-done {
-		t.Error("it went on after the call gave up")
+		t.Error("it continued after the call gave up")
 	}
 	called := false
 	if err := (&landlock.Policy{Write: []string{"/no/such/place"}}).Do(func() { called = true }); err == nil || called {

@@ -27,7 +27,7 @@ func TestDefaultGateways(t *testing.T) {
 	}
 }
 
-func TestNeighbours(t *testing.T) {
+func TestAddressesOfARPTable(t *testing.T) {
 	const table = `IP address       HW type     Flags       HW address            Mask     Device
 172.20.0.1       0x1         0x0         00:00:00:00:00:00     *        eth0
 172.20.0.2       0x1         0x2         02:42:ac:14:00:02     *        eth0

@@ -126,7 +126,7 @@ func TestWorkspace(t *testing.T) {
 		t.Error("it is no directory")
 	}
 	if _, err := workspace(t.Context(), Spec{Work: filepath.Join(dir, "absent")}); err == nil {
-		t.Error("it is not there")
+		t.Error("it is missing")
 	}
 }
 

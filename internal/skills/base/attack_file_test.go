@@ -419,7 +419,7 @@ func TestMovingProtectedAlong(t *testing.T) {
 }
 
 // A directory that holds a file which the user named as an env file stays where it is:
-// under another path nobody would know the file by its name.
+// under another path the file could not be recognised by its name.
 func TestMovingNamedEnvFileAlong(t *testing.T) {
 	b := newBench(t)
 	b.put("config/deep/keys.txt", canary)

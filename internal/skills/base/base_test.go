@@ -48,7 +48,7 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
-// secretNames are variables of the runtime that nobody else may see.
+// secretNames are variables of the runtime that no other program may see.
 func secretNames() []string {
 	return []string{"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK"}
 }

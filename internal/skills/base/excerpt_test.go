@@ -63,7 +63,7 @@ func TestExcerpt(t *testing.T) {
 			t.Fatalf("got %q, truncated %t, of %q", e.text, e.truncated, full)
 		}
 		if e.end() <= e.from || e.end() >= end && !e.lineCut {
-			t.Fatalf("cannot go on: from %d, to %d of %d", e.from, e.end(), end)
+			t.Fatalf("cannot continue: from %d, to %d of %d", e.from, e.end(), end)
 		}
 		if !e.lineCut && string(e.text) != strings.Join(lines[e.from:e.end()], "\n") {
 			t.Fatalf("text %q is not lines %d to %d", e.text, e.from, e.end())

@@ -22,7 +22,7 @@ func TestExecTooLong(t *testing.T) {
 	}
 }
 
-// A command that kills its supervisor is answered with the truth: nobody knows. The
+// A command that kills its supervisor is answered with the truth: the outcome is unknown. The
 // next one runs.
 func TestExecKillsSupervisor(t *testing.T) {
 	b := newBench(t)
@@ -45,8 +45,8 @@ func TestExecInputIsClosed(t *testing.T) {
 	}
 }
 
-// Lines of the two streams are not glued together: half of a secret of one would stand
-// in the middle of a line of the other, where nobody recognises it.
+// Lines of the two streams are not joined: half of a secret of one would be
+// in the middle of a line of the other, where it is not recognised.
 func TestExecProgressOfBothStreams(t *testing.T) {
 	b := newBench(t)
 	seen := make(chan string, 10)

@@ -16,7 +16,7 @@ func TestEveryToolHasAPrompt(t *testing.T) {
 	}
 }
 
-// Nobody looks for hidden characters in our own texts, so there are none.
+// Our own texts are not checked for hidden characters at run time, so they have none.
 func TestOursHideNothing(t *testing.T) {
 	tools, err := New(Options{}).Tools(t.Context())
 	if err != nil || len(tools) == 0 {

@@ -72,7 +72,7 @@ func TestToolsOnRestrictedThreads(t *testing.T) {
 }
 
 // The kernel refuses, even if the path checks of the workspace failed: on the thread of a file
-// tool nothing outside can be opened, read or written, whoever asks.
+// tool nothing outside can be opened, read or written, whatever the caller is.
 func TestKernelHoldsWithoutWorkspace(t *testing.T) {
 	var tried []error
 	b, _ := locked(t, mayWrite, func(o *base.Options) {
@@ -156,8 +156,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Who has no right to the workspace starts at home, and cannot choose another place.
-func TestStartsAtHome(t *testing.T) {
+// A command without access to the workspace starts in its home directory and cannot choose another.
+func TestStartsInItsHomeDirectory(t *testing.T) {
 	b, own := locked(t, mayNothing, func(o *base.Options) { o.Home = o.Set["HOME"] })
 	if text, _ := b.call("exec", `{"command":"pwd"}`); fields(t, text)["output"] != own+"\n" {
 		t.Error(text)

@@ -347,7 +347,7 @@ func TestParallelCalls(t *testing.T) {
 	}
 }
 
-// A call that nobody waits for any more does nothing.
+// A cancelled call does nothing.
 func TestInterrupted(t *testing.T) {
 	b := newBench(t)
 	b.put("i.png", pngFile)

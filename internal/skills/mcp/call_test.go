@@ -29,7 +29,7 @@ func progressOf(m message) string {
 }
 
 // A call may last as long as there is news of it, up to ten times its limit. Then the
-// server is told that nobody waits any more.
+// server is told that the call was cancelled.
 func TestCallTimeout(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -101,7 +101,7 @@ func TestCallTimeout(t *testing.T) {
 }
 
 // A call that is stopped by its caller is cancelled at the server as well, and an answer
-// that comes all the same is nobody's.
+// that comes all the same is dropped.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var first message
@@ -134,7 +134,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A server that does not read holds up nobody for longer than the limit.
+// A server that does not read delays no call for longer than the limit.
 func TestServerDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -184,7 +184,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Notes of progress of a server that lies about them reach nobody.
+// Invalid progress notes are dropped.
 func TestBadProgress(t *testing.T) {
 	s, _ := joinScript(t, func(m message, send func(string, ...any)) {
 		if m.Method != "tools/call" {

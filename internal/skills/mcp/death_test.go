@@ -126,7 +126,7 @@ func TestCallWaitsForSecondList(t *testing.T) {
 	})
 }
 
-// A note of progress of a call that is over reaches nobody.
+// A progress note of a call that is over is dropped.
 func TestLateProgress(t *testing.T) {
 	first := ""
 	s, _ := joinScript(t, func(m message, send func(string, ...any)) {

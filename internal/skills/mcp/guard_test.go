@@ -63,7 +63,7 @@ func TestFlood(t *testing.T) {
 	select {
 	case <-g.ended.Done():
 	default:
-		t.Error("nobody is told")
+		t.Error("it is not reported")
 	}
 }
 
@@ -174,7 +174,7 @@ func TestDefine(t *testing.T) {
 			t.Errorf("%s has the same digest, %v", other, err)
 		}
 	}
-	// What only orders or spaces the text changes nothing, and neither does what nobody sees.
+	// Order and white space change nothing, and neither do members that are not shown.
 	for _, same := range []string{strings.ReplaceAll(raw, `":`, `" : `), strings.Replace(raw, `"_meta":{"a":1}`, `"_meta":{"a":2}`, 1)} {
 		if again, _, err := define([]byte(same)); err != nil || again.Digest != tool.Digest {
 			t.Errorf("%s has another digest, %v", same, err)

@@ -168,7 +168,7 @@ func callFails(t *testing.T, b *bench) string {
 	return err.Error()
 }
 
-// C7: however many ask for the server at once, it is started once; whoever loses stopTimeout
+// C7: however many calls need the server at once, it is started once; a call that loses stopTimeout
 // does not take it from the others.
 func TestSharedStart(t *testing.T) {
 	t.Parallel()
@@ -262,7 +262,7 @@ func TestEndOfCalls(t *testing.T) {
 	}
 }
 
-// lazyInit without a lock: nobody waits for the start, the list does, and a failure is an
+// lazyInit without a lock: the Run does not wait for the start, the list does, and a failure is an
 // error of the list and of the calls.
 func TestBackground(t *testing.T) {
 	t.Parallel()

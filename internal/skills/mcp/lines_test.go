@@ -75,7 +75,7 @@ func TestLineLimit(t *testing.T) {
 func TestMemory(t *testing.T) {
 	var m memory
 	if m.String() != "" {
-		t.Error("words that nobody said")
+		t.Error("words that the server did not write")
 	}
 	for _, line := range []string{"first", "a", "b\x1b[2J", "\x1b[31m", strings.Repeat("x", 5000), "last"} {
 		m.keep(line)

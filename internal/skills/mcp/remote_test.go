@@ -291,7 +291,7 @@ func TestFallForward(t *testing.T) {
 	}
 }
 
-// A connection goes on when the time for the handshake is over.
+// A connection stays open after the time limit of the handshake.
 func TestOutlivesHandshake(t *testing.T) {
 	for kind, h := range handlers() {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -268,7 +268,7 @@ func TestEndpointElsewhere(t *testing.T) {
 	}
 }
 
-// A message that did not arrive is not an answer of the server, and the session goes on.
+// A message that did not arrive is not an answer of the server, and the session continues.
 func TestUndelivered(t *testing.T) {
 	var gone atomic.Bool
 	whole := handlers()["http"]

@@ -167,7 +167,7 @@ func TestCancelledCallIsMeasured(t *testing.T) {
 		began := time.Now()
 		call(ctx, t, s, "write")
 		if took := time.Since(began); took != time.Second { // of the bubble's clock
-			t.Errorf("whoever stops it waits %v", took)
+			t.Errorf("stopping it takes %v", took)
 		}
 	})
 }

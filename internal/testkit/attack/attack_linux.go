@@ -110,7 +110,7 @@ func openThrough(dir, name string) error {
 	return err
 }
 
-// processes tries to see and to disturb the victim, its child, whoever started it, and
+// processes tries to see and to disturb the victim, its child, its parent, and
 // the engine.
 func processes(_ context.Context, c Target) []Result {
 	var out []Result

@@ -105,7 +105,7 @@ func attackAll(ctx context.Context, targets []string) (Attacked, error) {
 type prepareArgs struct {
 	Target string `json:"target"`
 	Host   string `json:"host"`
-	Say    string `json:"say,omitempty"` // by which the one who asks knows the answer again
+	Say    string `json:"say,omitempty"` // by which the caller recognises the answer
 }
 
 type checkArgs struct {

@@ -81,7 +81,7 @@ func Search(ctx context.Context, hidden string, given []string) (Searched, error
 	return out, nil
 }
 
-// tops are where a search begins: at the root, and where it could go on if that is closed.
+// tops are where a search begins: at the root, and where it can continue if that is closed.
 func tops() []string {
 	home, _ := os.UserHomeDir()
 	work, _ := os.Getwd()
@@ -90,7 +90,7 @@ func tops() []string {
 	return append(all, strings.Fields("/dev /etc /home /perstack /proc /root /run /skills /skills/npm /srv /sys /tmp /usr /var /workspace /dev/shm /dev/mqueue /proc/net /proc/sysvipc /proc/keys")...)
 }
 
-// inherited are the files that whoever started this program left open for it.
+// inherited are the files that the parent process left open for this program.
 func inherited() []string {
 	given := []string{}
 	for fd := 3; fd < 1024; fd++ {

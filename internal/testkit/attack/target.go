@@ -24,7 +24,7 @@ type Target struct {
 	Private string `json:"private"` // the file in Home and in Tmp that has its secret
 }
 
-// Write puts the target where attackers find it. Whoever sees it, sees all of it.
+// Write puts the target where attackers find it. The file appears complete.
 func (c Target) Write(name string) error {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -66,7 +66,7 @@ func await(ctx context.Context, name string) error {
 	}
 }
 
-// Hide writes a marker so that whoever finds it has found a secret, and not the search
+// Hide writes a marker so that a match is a secret, and not the search
 // for it.
 func Hide(marker string) string {
 	b := []byte(marker)

@@ -144,7 +144,7 @@ func (t *tree) basics(user string, id int) {
 	t.text("/etc/hosts", "127.0.0.1 localhost\n")
 }
 
-// load makes the image and returns its id. Equal trees are one image, whoever makes them;
+// load makes the image and returns its id. Equal trees are one image, whichever test makes them;
 // each test has a name of its own for it, and the image goes with the last of the names.
 func (t *tree) load(config archive.Config) string {
 	t.tb.Helper()

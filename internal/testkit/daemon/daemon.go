@@ -38,7 +38,7 @@ func Need(tb testing.TB) *client.Client {
 	return api
 }
 
-// Name is a name that nothing else on the daemon has, whoever else uses it.
+// Name is a name that nothing else on the daemon has.
 func Name(tb testing.TB) string {
 	return "perstack-test-" + strings.ToLower(rand.Text()[:12])
 }

@@ -96,7 +96,7 @@ func digest(importPath string) (string, error) {
 	return hex.EncodeToString(sum[:12]), nil
 }
 
-// shelf is the directory of programs. It lies in the user's cache, where nobody else can
+// shelf is the directory of programs. It is in the user's cache, where no other user can
 // put a program under a name that we would trust.
 func shelf() (string, error) {
 	cache, err := os.UserCacheDir()

@@ -28,7 +28,7 @@ func NodeImage(tb testing.TB, marks ...string) string {
 		t.text("/usr/bin/README", "The tools are in /bin.\n")
 		t.link("/usr/bin/env", "/bin/busybox")
 	}
-	// A program may ask for these; without them it would look like an attack that failed.
+	// Some programs use these; without them it would look like an attack that failed.
 	t.dir("/opt", 0o755)
 	t.dir("/srv", 0o755)
 	t.text("/srv/of-the-image", "everybody may read this\n")

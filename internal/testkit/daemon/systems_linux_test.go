@@ -46,7 +46,7 @@ func said(t *testing.T, image string, argv ...string) string {
 	return out.String()
 }
 
-// The images have all that their programs need, and are the same whoever makes them.
+// The images have all that their programs need, and are the same each time they are made.
 func TestSystems(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(testing.TB, ...string) string

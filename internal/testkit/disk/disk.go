@@ -116,7 +116,7 @@ func KillAt(n int) Fault {
 	match := func(op Op) bool { return op.N == max(n, 1) }
 	return Fault{match, func(op Op, run func(int) error) error {
 		if n > 0 {
-			_ = run(op.Size) // nobody is left to be told
+			_ = run(op.Size) // the process dies next
 		}
 		return kill()
 	}}
@@ -127,7 +127,7 @@ func KillAt(n int) Fault {
 func TearAt(n, bytes int) Fault {
 	return at(n, func(op Op, run func(int) error) error {
 		if op.Size > 0 {
-			_ = run(min(bytes, op.Size)) // nobody is left to be told
+			_ = run(min(bytes, op.Size)) // the process dies next
 		}
 		return kill()
 	})

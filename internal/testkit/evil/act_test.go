@@ -176,7 +176,7 @@ func nameServer(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
-// closedPort is an address at which nobody listens any more.
+// closedPort is an address at which no server listens any more.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,7 +200,7 @@ func TestHuntInFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(all), "real-secret") {
-		t.Error("a secret that nobody planted is repeated")
+		t.Error("a secret that was not planted is repeated")
 	}
 	for place, want := range map[string][]string{
 		filepath.Join(dir, ".env"):                 {"PLANTED_KEY=canary-7"},
@@ -214,7 +214,7 @@ func TestHuntInFiles(t *testing.T) {
 	}
 }
 
-// until asks again and again for something that nobody reports.
+// until polls for something without a notification.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !ok(); {

@@ -11,7 +11,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
-// Whoever has started a fork bomb finds it alive: else a test of what ends it could pass
+// A fork bomb that was started is found alive: else a test of what ends it could pass
 // because nothing ever began.
 func TestForkBombIsAlive(t *testing.T) {
 	program := evil.Program(t)
@@ -28,6 +28,6 @@ func TestForkBombIsAlive(t *testing.T) {
 		}
 	}
 	if err := evil.ForkBomb(t.Context(), "evilmcp", filepath.Join(t.TempDir(), "bomb"), 0); err == nil {
-		t.Error("a bomb of nothing, which nobody would live to see")
+		t.Error("a bomb of nothing, which is refused")
 	}
 }

@@ -149,6 +149,6 @@ func usage(out io.Writer, flags *flag.FlagSet) {
 		}
 	}
 	fmt.Fprint(table, "\nflags, before operands:\n")
-	_ = table.Flush() // a help that cannot be written has nobody to tell
+	_ = table.Flush() // if the help cannot be written, neither can an error
 	flags.PrintDefaults()
 }

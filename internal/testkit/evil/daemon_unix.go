@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// lifetime ends what nobody ended. It is long enough for a test to see it alive and
+	// lifetime ends what no test ended. It is long enough for a test to see it alive and
 	// to see it die of something else.
 	lifetime = 60 * time.Second
 	// maxBomb bounds a fork bomb.
@@ -177,5 +177,5 @@ func Alive(file string) (bool, error) {
 	return false, err
 }
 
-// dieBySignal kills this process as nobody can expect.
+// dieBySignal kills this process without a warning.
 func dieBySignal() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }

@@ -1,5 +1,5 @@
-// Package evil plays the other side: workspaces and repositories that were made to get
-// past a fence, and an MCP server that misbehaves in every way we have heard of.
+// Package evil plays the attacker: workspaces and repositories that are made to get
+// past path checks, and an MCP server that misbehaves in every way we have heard of.
 //
 // It is for tests, of this repository and of the machine that perstack runs on. All of
 // it is harmless elsewhere: it writes below the directory it is given, starts a bounded

@@ -40,7 +40,7 @@ type Find struct {
 }
 
 // Hunt looks for secrets where programs of the same user find them: env files of this
-// directory and those above, keys at home and, on Linux, in the environment, the command
+// directory and those above, keys in the home directory and, on Linux, in the environment, the command
 // line, the open files and the memory of the processes around it.
 func Hunt(ctx context.Context, o HuntOptions) []Find {
 	h := &hunter{ctx: ctx, marker: o.Marker}
@@ -95,7 +95,7 @@ func (h *hunter) home(dir string) {
 	}
 }
 
-// file searches one file. What is not there is not reported: it would be most of it.
+// file searches one file. A missing file is not reported: most of them are missing.
 func (h *hunter) file(path, who string) {
 	info, err := os.Stat(path)
 	switch {

@@ -70,7 +70,7 @@ func ancestry(levels int) (who map[int]string, top int) {
 	return who, top
 }
 
-// guessed are the processes that there are, where nobody lists them: a signal that does
+// guessed are the running processes, where they cannot be listed: a signal that does
 // nothing tells whether there is one to get it.
 func guessed() (dirs []string) {
 	const most = 2000
@@ -84,7 +84,7 @@ func guessed() (dirs []string) {
 
 // isBelow reports whether a process is top or was started below it.
 func isBelow(pid, top int) bool {
-	for range 100 { // nobody nests deeper, and a process that dies meanwhile has no parent
+	for range 100 { // nothing nests deeper, and a process that dies meanwhile has no parent
 		if pid == top || pid <= 0 {
 			break
 		}

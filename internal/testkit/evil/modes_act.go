@@ -8,7 +8,7 @@ func actModes() []Mode {
 		{"pid", "tool pid tells the number of the process, so that a test can see it gone", func(s *server) {
 			s.add("pid", "Tells who it is.", func(*server, arguments) object { return text("%d", os.Getpid()) })
 		}},
-		{"hunt", "tool hunt looks for secrets in /proc, in memory, in env files and at home", func(s *server) {
+		{"hunt", "tool hunt looks for secrets in /proc, in memory, in env files and in the home directory", func(s *server) {
 			s.add("hunt", "Looks around.", func(*server, arguments) object {
 				return data(object{"found": Hunt(s.ctx, s.o.hunt())})
 			})
@@ -19,7 +19,7 @@ func actModes() []Mode {
 			})
 		}},
 		{"daemonise", "tool daemonise starts a process of its own session, which no parent and no group knows", func(s *server) {
-			s.add("daemonise", "Goes on.", func(*server, arguments) object {
+			s.add("daemonise", "Keeps running.", func(*server, arguments) object {
 				return outcome(Daemonise(s.ctx, s.o.Self, s.o.File))
 			})
 		}},

@@ -32,7 +32,7 @@ func endModes() []Mode {
 		{"hang-initialize", "never answers initialize", hang("initialize")},
 		{"hang-list", "never answers tools/list", hang("tools/list")},
 		{"hang-call", "never answers tools/call", hang("tools/call")},
-		{"hang-close", "goes on when its input ends, and has to be killed", func(s *server) {
+		{"hang-close", "keeps running when its input ends, and has to be killed", func(s *server) {
 			s.leave = func() error {
 				<-s.ctx.Done()
 				return s.ctx.Err()

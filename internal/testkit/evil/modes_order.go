@@ -10,7 +10,7 @@ func orderModes() []Mode {
 		}
 	}
 	return []Mode{
-		{"unknown-id", "answers to a call bear an id that nobody asked with; the right answer follows", answering(func(s *server, r request) error {
+		{"unknown-id", "answers to a call have an id that no request had; the right answer follows", answering(func(s *server, r request) error {
 			for _, id := range []any{987_654, "nobody", -1, 1.5, nil, []int{1}} {
 				if err := s.w.send(answer(id, text("not yours"))); err != nil {
 					return err

@@ -149,7 +149,7 @@ func (t *Tree) plantLinks() error {
 	t.attack("middle-root", "via/root/etc/passwd", "file", all(outside))
 	t.attack("middle-storage", "via/p/jobs/x/journal.jsonl", "file", all(protected))
 	t.attack("middle-proc", "via/proc/perstack/jobs", "directory", all(outside))
-	// The good one, so that a fence that refuses every link is noticed.
+	// The good one, so that a check that refuses every link is noticed.
 	t.try("link-inside", "links/inside", "link", map[Op]string{Read: Works, Info: Works}, func(path string) error {
 		return os.Symlink(filepath.FromSlash("../plain.txt"), path)
 	})

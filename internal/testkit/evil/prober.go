@@ -22,7 +22,7 @@ type Probe struct {
 	Detail  string `json:"detail"` // what came back, or why nothing did
 }
 
-// patience is how long one attempt may take. Nobody answers a packet that was dropped.
+// patience is how long one attempt may take. A packet that was dropped gets no answer.
 const patience = 3 * time.Second
 
 // ProbeAll tries all targets. Each is a URL whose host is an address of this machine, or

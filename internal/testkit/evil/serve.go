@@ -144,7 +144,7 @@ func (s *server) handle(r request) error {
 	case r.Method == "" && s.answer != nil:
 		return s.answer(r)
 	case r.Method == "":
-		return nil // an answer that nobody waits for
+		return nil // an answer without a request
 	case known:
 		return do(r)
 	case r.ID == nil:

@@ -90,7 +90,7 @@ func compare(before, now map[string]entry) []string {
 }
 
 // spellings lists how a secret may be written: as it is, as hexadecimal digits, and as
-// the part of a base64 text that is the same wherever the secret stands in it.
+// the part of a base64 text that is the same wherever the secret is in it.
 func spellings(secret string) []string {
 	all := []string{secret, hex.EncodeToString([]byte(secret))}
 	for shift := range 3 {

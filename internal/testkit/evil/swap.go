@@ -36,7 +36,7 @@ func SwapIfAsked() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	gone := make(chan struct{}) // whoever started us, and holds the other end
+	gone := make(chan struct{}) // the parent process, which holds the other end
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // either way it ends with the parent
 		close(gone)
@@ -55,9 +55,9 @@ func swapAll(n int, swaps []Swap, stop <-chan struct{}) (done int) {
 		default:
 		}
 		for _, s := range swaps {
-			// Whoever works here may remove the link, or what it is exchanged with.
+			// The tools under test can remove the link, or what it is exchanged with.
 			if err := exchange(s.Name, s.Other); err != nil || done%64 == 0 {
-				s.mend()
+				s.restore()
 			}
 		}
 		done++
@@ -65,12 +65,12 @@ func swapAll(n int, swaps []Swap, stop <-chan struct{}) (done int) {
 	return done
 }
 
-// mend puts the link back when neither name is one any more.
-func (s Swap) mend() {
+// restore puts the link back when neither name is one any more.
+func (s Swap) restore() {
 	if isLink(s.Name) || isLink(s.Other) {
 		return
 	}
-	_ = os.RemoveAll(s.Other) // it follows no link; what cannot be mended now is mended later
+	_ = os.RemoveAll(s.Other) // it follows no link; what cannot be restored now is restored later
 	_ = os.Symlink(s.Target, s.Other)
 }
 

@@ -15,7 +15,7 @@ import (
 // A Tree is a hostile workspace with what it must not reach.
 type Tree struct {
 	Root    string // the workspace
-	Outside string // beside it: what nobody may see or change
+	Outside string // beside it: what no tool may see or change
 	Storage string // perstack in the workspace, with the history of a job
 	Journal string // a file in it
 
@@ -40,7 +40,7 @@ func Workspace(tb testing.TB) *Tree {
 	return tree
 }
 
-// open makes directories that nobody may read removable again.
+// open makes directories without read permission removable again.
 func open(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
@@ -139,7 +139,7 @@ func (t *Tree) in(name string) string { return filepath.Join(t.Root, filepath.Fr
 func (t *Tree) Check(tb testing.TB) {
 	tb.Helper()
 	for _, change := range t.Changes() {
-		tb.Errorf("beyond the fence: %s", change)
+		tb.Errorf("outside of the workspace: %s", change)
 	}
 }
 

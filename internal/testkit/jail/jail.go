@@ -11,7 +11,7 @@ type Task struct {
 	Dial    []string `json:"dial,omitzero"`    // network address, as in "tcp 10.0.0.1:80"
 	Connect []string `json:"connect,omitzero"` // listeners and targets, as in "http://user:token@10.0.0.2:3128 example.com:443"
 	Resolve []string `json:"resolve,omitzero"` // names
-	Fill    string   `json:"fill,omitzero"`    // a file that is written until there is no room
+	Fill    string   `json:"fill,omitzero"`    // a file that is written until there is no space
 	FillMax int64    `json:"fillMax,omitzero"` // bytes at which that ends
 	Fork    int      `json:"fork,omitzero"`    // processes to start
 	Eat     int64    `json:"eat,omitzero"`     // bytes of memory to use

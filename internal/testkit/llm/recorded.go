@@ -53,7 +53,7 @@ func (s *Server) heard(r *http.Request, body []byte) Recorded {
 	return rec
 }
 
-// record writes a request down, while there is room.
+// record writes a request down, while there is space.
 func (s *Server) record(rec Recorded) *script.Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *Server) Requests() []Recorded {
 		r := &out[i]
 		r.Header = r.Header.Clone()
 		if r.Wire == "" || r.Wire == s.wires[0].Name {
-			r.Body = messages.Read(r.Raw) // anew: a test may change what it is given
+			r.Body = messages.Read(r.Raw) // again: a test can change what it is given
 		}
 	}
 	return out

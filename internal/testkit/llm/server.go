@@ -5,7 +5,7 @@
 // refuse with the same status and the same kind of body. What it accepts, it answers from
 // the script; and it can answer badly in every way we have heard of, on every wire. Which
 // wire a client speaks shows in the path that it asks for: one server serves them all.
-// It asks nobody and keeps what it was asked in memory, for assertions: [Server.Requests].
+// It needs no network and keeps requests in memory, for assertions: [Server.Requests].
 //
 // What a script says is in the comment of the package script. Start reading at [Parse]
 // and [Server].
@@ -162,5 +162,5 @@ type Script = script.Script
 // A Request is the body of a request on Anthropic's wire.
 type Request = messages.Request
 
-// Parse reads a script. Its name stands in errors.
+// Parse reads a script. Its name is in errors.
 func Parse(name string, data []byte) (*Script, error) { return script.Parse(name, data) }

@@ -127,7 +127,7 @@ func TestMaxTokens(t *testing.T) {
 	}
 }
 
-// Whoever wants to count only can be asked without end.
+// A server that only counts takes any number of requests.
 func TestForgetting(t *testing.T) {
 	script := mustParse(t, "[[turn]]\nattempt = 1\ntext = \"a\"\n[[turn]]\ntext = \"b\"")
 	for _, options := range [][]Option{nil, {Forgetting()}} {

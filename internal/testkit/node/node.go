@@ -153,7 +153,7 @@ func (c Components) Variables(path string) []string {
 	}
 }
 
-// Beside are the variables for a [Registry] beside the cache: npm may ask a network, and
+// Beside are the variables for a [Registry] beside the cache: npm can use a network, and
 // does so for nothing that the cache has.
 func (c Components) Beside(path string) []string {
 	var out []string

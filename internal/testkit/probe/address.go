@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// addressRows ask for names that are on the list and lead where nobody may go.
+// addressRows ask for names that are on the list and lead to forbidden addresses.
 func addressRows(c Config) []Row {
 	var rows []Row
 	for _, zone := range liars {

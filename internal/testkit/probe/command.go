@@ -58,7 +58,7 @@ func Command(ctx context.Context, args []string) error {
 }
 
 // runFile runs the rows of a config file. The results go to a file, the summary to
-// whoever asked.
+// the caller.
 func runFile(ctx context.Context, name string) (string, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 // A Config says what to attack.
 type Config struct {
 	Tag       string `json:"tag"`       // part of every name, by which the outside tells tests apart
-	Phase     string `json:"phase"`     // part of names that must be asked for anew: fresh, resumed, forked
+	Phase     string `json:"phase"`     // part of names that must be looked up again: fresh, resumed, forked
 	Group     string `json:"group"`     // of the rows to run: one of Group…
 	Sandboxes bool   `json:"sandboxes"` // each program is in a sandbox of its own; else only the container isolates them
 	Squid     bool   `json:"squid"`     // the proxy is Squid
 
 	Web  string `json:"web"`  // addresses of servers outside
 	LLM  string `json:"llm"`  //
-	Trap string `json:"trap"` // nobody may ever come here
+	Trap string `json:"trap"` // no connection may ever arrive here
 	DNS  string `json:"dns"`
 
 	Provider string   `json:"provider"` // host of the model's service
@@ -23,7 +23,7 @@ type Config struct {
 	Machine  []string `json:"machine"`  // addresses of the host
 	Port     int      `json:"port"`     // where somebody listens at all of them, TCP and UDP
 
-	// Marker is a part of every secret of the test, with all bits flipped: whoever finds
+	// Marker is a part of every secret of the test, with all bits flipped: a search that finds
 	// it finds a secret, and not this file.
 	Marker []byte `json:"marker"`
 	Limits Limits `json:"limits"`
@@ -56,7 +56,7 @@ func Flip(b []byte) []byte {
 	return out
 }
 
-// The names that stand in allowedDomains of the Expert whose command the probe is.
+// The names in allowedDomains of the Expert whose command the probe is.
 
 // Open is the host that it may reach.
 func (c Config) Open() string { return "a-" + c.Tag + ".open.test" }
@@ -64,7 +64,7 @@ func (c Config) Open() string { return "a-" + c.Tag + ".open.test" }
 // Wild is the name below which it may reach every host.
 func (c Config) Wild() string { return "wild-" + c.Tag + ".open.test" }
 
-// Allowed is the whole list. The names below the second line lead to where nobody may go.
+// Allowed is the whole list. The names below the second line lead to forbidden addresses.
 func (c Config) Allowed() []string {
 	list := []string{c.Open(), "*." + c.Wild()}
 	for _, zone := range liars {

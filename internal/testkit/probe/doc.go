@@ -4,7 +4,7 @@
 //
 // A [Row] is one attack with the outcomes that are wanted. The table is made by [Rows] from
 // a [Config]; the test makes the same one, so that what was tried and what must come of it
-// stand in one place. The program probed runs the rows and writes [Result]s to a file.
+// are in one place. The program probed runs the rows and writes [Result]s to a file.
 //
 // It is harmless elsewhere: it changes nothing but files of its own, starts a bounded
 // number of processes and ends them, and does not repeat secrets that it finds.

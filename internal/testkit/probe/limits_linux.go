@@ -80,7 +80,7 @@ func kernelLimit(want int64, paths ...string) Result {
 	return Result{Outcome: Absent, Detail: "the kernel's files are not shown"}
 }
 
-// lingerTime is how long a process of the fork bomb lives if nobody ends it.
+// lingerTime is how long a process of the fork bomb lives if nothing ends it.
 const lingerTime = 20 * time.Second
 
 // Linger is what a process of the fork bomb does.
@@ -90,7 +90,7 @@ func Linger() { time.Sleep(lingerTime) }
 func Multiply(ctx context.Context) {
 	for ctx.Err() == nil {
 		if exec.CommandContext(ctx, "/proc/self/exe", "multiply").Start() != nil {
-			runtime.Gosched() // there is no room now; there may be soon
+			runtime.Gosched() // the limit is reached now, but processes end
 		}
 	}
 }

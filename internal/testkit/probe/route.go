@@ -41,7 +41,7 @@ func reach(ctx context.Context, network, address string) Result {
 	return Result{Outcome: Reached, Detail: fmt.Sprintf("%s answers %.60q", address, answer[:n])}
 }
 
-// unreachable tells a kernel that says no from a network in which nobody answers.
+// unreachable tells a kernel that says no from a network without an answer.
 func unreachable(err error) Result {
 	if errors.Is(err, fs.ErrPermission) {
 		return Result{Outcome: Denied, Detail: err.Error()}

@@ -14,9 +14,9 @@ const (
 	Reached = "reached" // somebody outside answered
 	Refused = "refused" // the proxy said no
 	Cut     = "cut"     // the proxy opened a tunnel and closed it again before anything came back
-	Dead    = "dead"    // nobody answered
+	Dead    = "dead"    // there was no answer
 	Denied  = "denied"  // the kernel said no
-	Absent  = "absent"  // it is not there
+	Absent  = "absent"  // it does not exist
 	Empty   = "empty"   // it is there and shows nothing
 	Found   = "found"   // it is there, and should not be
 	Held    = "held"    // a limit, or a rule of the kernel, is in force
@@ -61,7 +61,7 @@ type Probe struct {
 	Home    string
 }
 
-// patience is how long one attempt may take: nobody answers a packet that was dropped.
+// patience is how long one attempt may take: a packet that was dropped gets no answer.
 const patience = 2500 * time.Millisecond
 
 // sideBySide is how many rows run at once.

@@ -15,8 +15,8 @@ func sorted(rows []Row) []Row {
 	return rows
 }
 
-// spellingRows write hosts in ways that two programs may read differently. Whatever is
-// made of it, nobody but the allowed host may be reached, and nobody else asked for.
+// spellingRows write hosts in ways that two programs may read differently. However they are
+// read, only the allowed host may be reached or looked up.
 func spellingRows(c Config) []Row {
 	open, blocked := c.Open(), c.name("blocked.test")
 	var rows []Row

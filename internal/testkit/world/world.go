@@ -151,7 +151,7 @@ func (w *World) startServer(tb testing.TB, role string, address netip.Addr) stri
 }
 
 // LLM makes a model's service that plays a script, and returns its host. The script has
-// to name the key of the run, or nobody's.
+// to name the key of the run, or none.
 func (w *World) LLM(tb testing.TB, script string) string {
 	tb.Helper()
 	host := strings.TrimPrefix(daemon.Name(tb), "perstack-test-") + "." + outside.LLMZone

@@ -13,7 +13,7 @@ import (
 )
 
 // A container on the network of the world finds names, a web server and a ready model,
-// and the world saw it. Without this, a test that asserts that nobody came would prove
+// and the world saw it. Without this, a test that asserts that there were no connections would prove
 // nothing.
 func TestTheWorldSees(t *testing.T) {
 	w := Start(t)

@@ -181,7 +181,7 @@ func TestTreeThatChanges(t *testing.T) {
 // A tree has limits, and what is too much is said before anything is sent.
 func TestTreeLimits(t *testing.T) {
 	large := plant(t, map[string]string{"a": ""})
-	if err := os.Truncate(filepath.Join(large, "a"), maxTreeSize); err != nil { // it takes no room on the disk
+	if err := os.Truncate(filepath.Join(large, "a"), maxTreeSize); err != nil { // it takes no space on the disk
 		t.Fatal(err)
 	}
 	many := t.TempDir()

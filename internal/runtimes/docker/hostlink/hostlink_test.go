@@ -216,7 +216,7 @@ func TestAppendWaitsForTheHost(t *testing.T) {
 		})
 	}
 
-	// When the host goes away, nobody waits for ever.
+	// When the host goes away, no call waits for ever.
 	result := make(chan error, 1)
 	go func() { result <- j.Commit(t.Context()) }()
 	if _, err := h.out.Up(); err != nil {

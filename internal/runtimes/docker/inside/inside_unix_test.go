@@ -164,7 +164,7 @@ text = "done"
 	}
 }
 
-// A question to the user ends the run; with the history and the answer it goes on.
+// A question to the user ends the run; with the history and the answer it continues.
 func TestInteractive(t *testing.T) {
 	const config = alone + "[experts.lead.skills.user]\ntype = 'interactiveSkill'\ntools.ask.inputJsonSchema = '{\"type\":\"object\"}'\n"
 	const cassette = `
@@ -190,7 +190,7 @@ text = "done"
 	}
 }
 
-// A new query for a job goes on behind its history, in a Run with the number that the host
+// A new query for a job follows its history, in a Run with the number that the host
 // planned.
 func TestContinue(t *testing.T) {
 	d := newFakeHost(t)
@@ -256,7 +256,7 @@ func TestStopByLimit(t *testing.T) {
 	}
 }
 
-// When the host is gone, the command ends: nobody records what it does. The command in it
+// When the host is gone, the command ends: its work could not be recorded. The command in it
 // would run for an hour.
 func TestHostGone(t *testing.T) {
 	d := newFakeHost(t)
@@ -283,7 +283,7 @@ func TestHostGoneEarly(t *testing.T) {
 	}
 }
 
-// A full disk is told to the engine, which stops the job and records that: some room is
+// The engine hears of a full disk, stops the job and records that: some space is
 // kept for it.
 func TestFullDisk(t *testing.T) {
 	d := newFakeHost(t)

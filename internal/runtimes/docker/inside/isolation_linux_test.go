@@ -268,7 +268,7 @@ func internalNetwork(t *testing.T, image string) {
 	s.judge(s.options(), s.document(), "gateway", false)
 }
 
-// A network of the other kind is a second one that nobody has closed.
+// A network of the other kind is a second one that is still open.
 func networkWithIPv6(t *testing.T, image string) {
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // it never fails

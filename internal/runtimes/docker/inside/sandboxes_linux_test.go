@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// looks is a cassette whose command says where it is at home, and looks beside the
+// looks is a cassette whose command prints its home directory, and looks beside the
 // workspace.
 const looks = `
 [[turn]]

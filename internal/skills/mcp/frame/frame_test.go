@@ -87,7 +87,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-func TestMend(t *testing.T) {
+func TestFixUTF8(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{`{"a":1.0}`, `{"a":1.0}`},
 		{"{\"a\":\"\xff\"}", `{"a":"` + "\ufffd" + `"}`},

@@ -153,7 +153,7 @@ func in(id string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Mcp-Session-Id", id) }
 }
 
-// Only a client of this machine that knows the token is heard; nobody learns the token
+// Only a client of this machine that knows the token is served; no client learns the token
 // from a refusal, and no page learns whether its guess was right.
 func TestHTTPGuard(t *testing.T) {
 	s := startHTTP(t, func() skill.Skill { return &tools{} })
@@ -227,7 +227,7 @@ func TestHTTPGuard(t *testing.T) {
 	}
 }
 
-// What is no message of a session is refused, and the server goes on.
+// What is no message of a session is refused, and the server continues.
 func TestHTTPMethodsAndBodies(t *testing.T) {
 	s := startHTTP(t, func() skill.Skill { return &tools{} })
 	id := s.begin(t)
@@ -243,7 +243,7 @@ func TestHTTPMethodsAndBodies(t *testing.T) {
 		{"a preflight", "OPTIONS", "", nil, 405, ""},
 		{"a stream without a session", "GET", "", nil, 400, "Mcp-Session-Id"},
 		{"the end of no session", "DELETE", "", nil, 400, "Mcp-Session-Id"},
-		{"a session that is not there", "POST", initialize, in("MADEUPBYSOMEBODY"), 404, "no such session"},
+		{"a session that does not exist", "POST", initialize, in("MADEUPBYSOMEBODY"), 404, "no such session"},
 		{"two sessions", "POST", initialize, func(r *http.Request) { r.Header["Mcp-Session-Id"] = []string{id, id} }, 400, "Mcp-Session-Id"},
 		{"too long", "POST", long, in(id), 413, "longer than 16777216"},
 		{"too long in pieces", "POST", "", chunked, 413, "longer than 16777216"},

@@ -25,7 +25,7 @@ func (idle) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
 func (i idle) Close() error { *i.closed++; return nil }
 
 // A session without requests ends after half an hour, and not before; each request
-// begins the time anew.
+// resets the time.
 func TestIdleSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := 0

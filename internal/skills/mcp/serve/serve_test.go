@@ -105,7 +105,7 @@ func TestProgress(t *testing.T) {
 		seen <- true
 	}})
 	params := &mcp.CallToolParams{Name: "note", Arguments: map[string]any{}}
-	if _, err := session.CallTool(t.Context(), params); err != nil { // nobody asked for notes
+	if _, err := session.CallTool(t.Context(), params); err != nil { // no notes were requested
 		t.Fatal(err)
 	}
 	params.SetProgressToken("p1")
@@ -250,7 +250,7 @@ func TestListener(t *testing.T) {
 	})
 }
 
-// Whoever runs the server can end it; running calls are stopped, and answered.
+// The program that runs the server can end it; running calls are stopped, and answered.
 func TestCancelledServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tools{begun: make(chan string, 1)}

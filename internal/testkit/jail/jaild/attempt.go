@@ -88,7 +88,7 @@ func each(names []string, do func(string) error) map[string]string {
 	return results
 }
 
-// sideBySide does what has to wait for nobody to answer.
+// sideBySide does what ends by a timeout.
 func sideBySide(names []string, do func(string) error) map[string]string {
 	results := make(chan map[string]string)
 	for _, name := range names {

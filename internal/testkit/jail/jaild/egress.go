@@ -17,8 +17,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
-// standIn plays a proxy that misbehaves as its listeners say. It refuses every connection.
-func standIn(ctx context.Context) error {
+// fakeProxy plays a proxy that misbehaves as its listeners say. It refuses every connection.
+func fakeProxy(ctx context.Context) error {
 	input := bufio.NewReader(os.Stdin)
 	line, err := input.ReadBytes('\n')
 	if err != nil {
@@ -63,7 +63,7 @@ func standIn(ctx context.Context) error {
 		}()
 	}
 	say(egress.Line{Ready: ready})
-	_, err = io.Copy(io.Discard, input) // it ends with whoever started it
+	_, err = io.Copy(io.Discard, input) // it ends with its parent
 	return err
 }
 

@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 			// It is started as it would be without this program.
 			return syscall.Exec(real, os.Args, os.Environ())
 		}
-		return standIn(ctx)
+		return fakeProxy(ctx)
 	}
 	switch args[0] {
 	case "wait": // one of many processes

@@ -13,7 +13,7 @@ type talk struct {
 	blocks int
 }
 
-// padding is a member that the service puts beside others, so that nobody can tell words
+// padding is a member that the service puts beside others, so that words cannot be told
 // by their length.
 const padding = `"p":"abcdefghij"`
 

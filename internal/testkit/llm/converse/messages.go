@@ -44,8 +44,8 @@ func (g *glance) checkMessages() *script.Problem {
 	return g.checkEnd()
 }
 
-// checkEnd refuses last words of the assistant that end in space: the model would go on
-// behind it.
+// checkEnd refuses last words of the assistant that end in space: the model would continue
+// after it.
 func (g *glance) checkEnd() *script.Problem {
 	last := g.Messages[len(g.Messages)-1]
 	if b := last.Content[len(last.Content)-1]; g.isClaude() && last.Role == "assistant" && b.Text != nil && *b.Text != strings.TrimRight(*b.Text, " \t\r\n") {

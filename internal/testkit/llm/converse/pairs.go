@@ -71,7 +71,7 @@ func (g *glance) checkReasoning(r *reasoning, at string) *script.Problem {
 }
 
 // checkThoughts refuses to think on in a turn that began without a thought: one that used
-// tools goes on as it began.
+// tools continues as it began.
 func (g *glance) checkThoughts() *script.Problem {
 	if t := g.Fields.Thinking; t == nil || t.Type != "enabled" {
 		return nil

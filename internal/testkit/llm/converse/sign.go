@@ -39,8 +39,8 @@ func key(r *http.Request, body []byte, s *script.Script) (sent, right bool) {
 	return sent, takes(r) && checkKey(r, body, s.Key()) == nil
 }
 
-// checkKey computes the signature of a request anew, by hand: the model signs with AWS's
-// own library, and one that judged itself would find no fault.
+// checkKey computes the signature of a request itself, by hand: the model signs with AWS's
+// own library, and a library that checked itself would find no fault.
 func checkKey(r *http.Request, body []byte, secret string) *script.Problem {
 	given := r.Header.Values("Authorization")
 	switch {

@@ -140,7 +140,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"an address", "", contents(says(`{"fileData":{"mimeType":"image/png","fileUri":"https://example.com/a.png"}}`)), "unsupported file uri"},
 		{"a strange signature", "", contents(user, model(`{"functionCall":{"name":"read"},"thoughtSignature":"eA=="}`), says(result)), "Corrupted thought signature"},
 		{"no signature", "gemini-3-pro-preview", contents(user, model(call), says(result)), "missing a thought_signature"},
-		{"code that nobody ran", "", contents(user, model(`{"executableCode":{"code":"2"}}`), user), "did not give"},
+		{"code that was not run", "", contents(user, model(`{"executableCode":{"code":"2"}}`), user), "did not give"},
 		{"an instruction for gemma", "gemma-3-27b-it", `{"contents":[` + user + `],"systemInstruction":{"parts":[{"text":"x"}]}}`, "Developer instruction"},
 
 		{"a tool twice", "", tools(`{"name":"f"},{"name":"f"}`, `]`), "Duplicate function"},
@@ -218,7 +218,7 @@ func TestMovedSignatures(t *testing.T) {
 	}
 }
 
-// The token server gives tokens to who proves to be the account, and to nobody else. That
+// The token server gives tokens only to a client that proves to be the account. That
 // it takes the right ones is what the tests of internal/providers/gemini rely on.
 func TestTokenServer(t *testing.T) {
 	root := start(t, "[[turn]]\ntext = \"Yes.\"\n")

@@ -19,7 +19,7 @@ var members = map[string][]string{
 	"tool_result":       {"tool_use_id", "content", "is_error", "cache_control"},
 }
 
-// Who may send a block, where it matters.
+// The role that may send a block, where it matters.
 var sender = map[string]string{
 	"tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant",
 	"tool_result": "user", "image": "user", "document": "user",
@@ -150,7 +150,7 @@ func isHosted(kind string) bool {
 }
 
 // checkHosted looks for the result of every call that the provider ran itself. Only the
-// last answer may wait for one: it paused, and goes on.
+// last answer may wait for one: it paused, and continues.
 func checkHosted(messages []Message) *script.Problem {
 	for i, m := range messages {
 		open := map[string]bool{}

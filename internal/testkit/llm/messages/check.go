@@ -205,7 +205,7 @@ func (r *Request) checkCache() *script.Problem {
 }
 
 // checkThoughts refuses to think on in a turn that began without a thought: one that used
-// tools goes on as it began.
+// tools continues as it began.
 func (r *Request) checkThoughts() *script.Problem {
 	if r.Thinking == nil || r.Thinking.Type != "enabled" {
 		return nil

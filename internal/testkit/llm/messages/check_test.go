@@ -113,7 +113,7 @@ func TestRefusedBodies(t *testing.T) {
 
 		{"a turn that began without a thought", body(`"thinking":{"type":"enabled","budget_tokens":1024},`, user, use, results("a", "b")), "Expected `thinking` or `redacted_thinking`, but found `tool_use`"},
 
-		{"a search that nobody made", body("", user, says(strings.Replace(search, "rain", "snow", 1)+","+found), user), "Invalid `server_tool_use` block"},
+		{"a search that was not made", body("", user, says(strings.Replace(search, "rain", "snow", 1)+","+found), user), "Invalid `server_tool_use` block"},
 		{"a search without a result", body("", user, says(search), user), "without a corresponding result block: srvtoolu_1"},
 		{"a result without a search", body("", user, says(found), user), "unexpected `tool_use_id` found in `web_search_tool_result` blocks: srvtoolu_1"},
 		{"a search by the user", body("", `{"role":"user","content":[`+search+`,`+found+`]}`), "only be in `assistant` messages"},
@@ -148,7 +148,7 @@ func TestAcceptedBodies(t *testing.T) {
 			says(`{"type":"thinking","thinking":"Hm.","signature":"`+script.Sign("Hm.")+`"},{"type":"redacted_thinking","data":"c2VjcmV0"},{"type":"text","text":"a "}`), user),
 		"a tool of the provider": body(`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}],"tool_choice":{"type":"auto"},`),
 		"a search":               body("", user, says(search+","+found+`,{"type":"text","text":"a"}`), user),
-		"a search that goes on":  body("", user, says(search)),
+		"a search that continues": body("", user, says(search)),
 		"thinking after a query": body(`"thinking":{"type":"enabled","budget_tokens":1024},`, user, use, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"b"},{"type":"text","text":"so"}]}`),
 		"adaptive thinking":      body(`"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"},`, user, use, results("a", "b")),
 		"a prefill":              body("", user, says(`{"type":"text","text":"{"}`)),

@@ -76,7 +76,7 @@ func (r *request) checkMessages() *script.Problem {
 			}
 		case "tool":
 			if open[m.ToolCallID] == 0 {
-				return invalid("message %d is the result of the call %q, which nobody made", i, m.ToolCallID)
+				return invalid("message %d is the result of the call %q, which was not made", i, m.ToolCallID)
 			}
 			open[m.ToolCallID]--
 		default:

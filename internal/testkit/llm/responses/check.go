@@ -228,7 +228,7 @@ func (r *request) checkChoice() *script.Problem {
 	var word string
 	switch {
 	case r.ToolChoice.Kind() == '{':
-		return nil // a tool by its name: nobody here asks for one
+		return nil // a tool by its name: no test asks for one
 	case json.Unmarshal(r.ToolChoice, &word) != nil || !slices.Contains([]string{"auto", "none", "required"}, word):
 		return invalid("Invalid value: %s at 'tool_choice'. Supported values are: 'none', 'auto', and 'required'.", r.ToolChoice)
 	case word == "required" && len(r.Tools) == 0:

@@ -143,8 +143,8 @@ func TestRefusedBodies(t *testing.T) {
 		})
 	}
 	for name, text := range map[string]string{
-		"a thought that nobody kept": body("", user, edited(hidden, `"c2VjcmV0"`, "null"), said),
-		"a search that nobody made":  body("", user, edited(search, "rain", "snow"), said),
+		"a thought that was not kept": body("", user, edited(hidden, `"c2VjcmV0"`, "null"), said),
+		"a search that was not made":  body("", user, edited(search, "rain", "snow"), said),
 	} {
 		if a := post(t, url, text, nil); a.status != 404 || !strings.Contains(a.body, "not persisted when `store` is set to false") {
 			t.Errorf("%s: %+v", name, a)

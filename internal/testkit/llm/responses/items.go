@@ -194,7 +194,7 @@ func (c content) check(at string) *script.Problem {
 	return nil
 }
 
-// checkAddress looks at an address, or at bytes that stand in one.
+// checkAddress looks at an address, or at bytes in one.
 func checkAddress(at, address string, kinds ...string) *script.Problem {
 	if strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://") {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 )
 
-// A Turn is one answer, as far as a wire speaks it. Parts stand in this order: reasoning,
+// A Turn is one answer, as far as a wire has it. Parts are in this order: reasoning,
 // redacted, hosted, text, calls.
 type Turn struct {
 	Reasoning, Signature string   // a thought; Signature is what proves it, on wires that have such a thing
-	Redacted             string   // data of a thought that nobody may read, on wires that have such a thing
+	Redacted             string   // encrypted reasoning, on wires that have it
 	Hosted               []string // what the provider ran itself: blocks of JSON in the words of the wire
 	Text                 string
 	Calls                []Call

@@ -22,7 +22,7 @@
 // # Which answer is given
 //
 // The first turn whose rules all hold. Rules look at the request alone, so that any
-// number of conversations can go on at once and each gets the answers it always gets:
+// number of conversations can run at once and each gets the answers it always gets:
 //
 //	system    this text occurs in the system prompt; it tells Experts apart
 //	query     this text occurs in the first message; it tells conversations of one Expert
@@ -41,7 +41,7 @@
 // # What an answer has
 //
 //	reasoning, signature  a thought; the signature is made from the text unless given
-//	redacted              the data of a thought that nobody may read
+//	redacted              encrypted reasoning
 //	hosted                what the provider ran itself: a list of texts, each an object of
 //	                      JSON in the words of the wire
 //	text                  what the model says, word by word; "" is an answer without output
@@ -84,7 +84,7 @@
 //	               html       a page, as a proxy sends it; error.status applies
 //	               emptyBody  a head without a body; error.status applies
 //	               wrongType  the answer, called application/json
-//	               gzip       the answer, packed though nobody asked for it
+//	               gzip       the answer, packed without being asked for
 //	               gzipBomb   mib (200) of zeros, packed into little
 //	               endless    text without an end, until mib (512)
 //	               endlessPing  the same with pings, or words of no letters

@@ -32,7 +32,7 @@ type Script struct {
 	answers []Answer
 }
 
-// Parse reads a script. Its name stands in errors.
+// Parse reads a script. Its name is in errors.
 func Parse(name string, data []byte) (*Script, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("%s: a script may have %d bytes, this one has %d", name, MaxSize, len(data))

@@ -11,7 +11,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// The tables as they are written. A pointer tells a key that is not there from one
+// The tables as they are written. A pointer tells a missing key from one
 // that is empty.
 type (
 	turnTable struct {
@@ -224,7 +224,7 @@ func (t turnTable) together() error {
 	case ends == 0 && !content:
 		return errors.New(`it answers nothing; give it text, reasoning, a [[turn.call]] or a failure (text = "" is an answer without output)`)
 	case ends == 1 && content && !needs:
-		return errors.New("an error, a redirect or a raw body stands in the place of an answer; remove the answer, or use errorAfter or cutAfter")
+		return errors.New("an error, a redirect or a raw body takes the place of an answer; remove the answer, or use errorAfter or cutAfter")
 	case t.Error != nil && t.Raw != "" && !slices.Contains([]Raw{RawHTML, RawEmptyBody, RawGarbage}, t.Raw):
 		return fmt.Errorf("the body %s belongs to a stream that began well; remove the error", t.Raw)
 	case t.CutInside && t.CutAfter == nil:

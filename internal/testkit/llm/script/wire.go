@@ -15,8 +15,8 @@ type Wire struct {
 	// at a wrong base URL there is no service. The server asks its wires in turn.
 	Takes func(r *http.Request) bool
 
-	// Misses reports whether a request that nobody takes was meant for this API, which then
-	// says in its own way that there is nothing: with these words.
+	// Misses reports whether a request without a handler was meant for this API, which then
+	// says in its own way that there is none: with these words.
 	Misses func(r *http.Request) (words string, is bool)
 
 	// Key says whether a request proves to have the right key: by a header, a token or a
@@ -45,7 +45,7 @@ type Wire struct {
 	Begin, End func(t *Turn, re Reply) [][]byte
 	Delta      func(words, extra string) []byte
 
-	// Ping is a sign of life; nil if the API has none.
+	// Ping is a heartbeat; nil if the API has none.
 	Ping []byte
 
 	// Huge is a Delta with so many bytes of the letter a, without them: what stands before

@@ -12,7 +12,7 @@ type Places struct {
 	Web     netip.Addr // hosts that somebody may be allowed to reach
 	LLMAddr netip.Addr // the model's service
 	Relay   netip.Addr // a proxy that others go through, where there is one
-	Trap    netip.Addr // where every other name leads: whoever comes there was not stopped
+	Trap    netip.Addr // where every other name leads: a connection there was not stopped
 }
 
 // An answer is what the name server says of a name.

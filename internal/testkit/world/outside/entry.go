@@ -49,7 +49,7 @@ func (t *teller) tell(e Entry) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = t.out.Write(append(line, '\n')) // nobody listens any more
+	_, _ = t.out.Write(append(line, '\n')) // there is no listener any more
 }
 
 // clip bounds what is repeated, and makes it text.

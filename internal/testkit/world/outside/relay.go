@@ -16,13 +16,13 @@ const RelayPort = 3128
 
 // A relay is the proxy of a company: the only way out of many networks. It wants a
 // password, any one, tells which it was shown, and leads where the name server would.
-// It asks nobody for names, so that a question to the name server was somebody else's.
+// It looks up no names, so that each query to the name server comes from another program.
 type relay struct {
 	*teller
 	liar *liar
 }
 
-// relays opens the door of the relay.
+// relays opens the port of the relay.
 func (t *teller) relays(ctx context.Context, places Places) error {
 	l, err := listen(ctx, RelayPort)
 	if err != nil {
@@ -67,11 +67,11 @@ func (r *relay) connection(ctx context.Context, conn net.Conn) {
 	d := net.Dialer{Timeout: 10 * time.Second}
 	target, err := d.DialContext(ctx, "tcp", net.JoinHostPort(found.addresses[0].String(), port))
 	if err != nil {
-		answer("502 Nobody there")
+		answer("502 No server")
 		return
 	}
 	defer target.Close()
-	answer("200 Go on")
+	answer("200 Connected")
 	go func() {
 		_, _ = io.Copy(target, reader)
 		_ = target.Close()

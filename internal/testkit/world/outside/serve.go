@@ -26,7 +26,7 @@ const (
 	RoleRelay = "relay"
 )
 
-// Where servers listen. The trap has an open door at every port that somebody may try.
+// Where servers listen. The trap listens at every port that an attacker could try.
 var (
 	encryptedPorts = []int{443, 8443}
 	plainPorts     = []int{80, 8080}
@@ -74,7 +74,7 @@ func Serve(ctx context.Context, o Options) error {
 	}
 }
 
-// names opens the doors of the name server.
+// names opens the ports of the name server.
 func (t *teller) names(ctx context.Context, places Places) error {
 	s := &nameServer{teller: t, liar: &liar{places: places, asked: map[string]int{}}}
 	packets, err := listenPacket(ctx, 53)
@@ -90,7 +90,7 @@ func (t *teller) names(ctx context.Context, places Places) error {
 	return nil
 }
 
-// sites opens the doors of a web server.
+// sites opens the ports of a web server.
 func (t *teller) sites(ctx context.Context, dir string, answer func(http.ResponseWriter, *http.Request, []byte)) error {
 	certificate, err := os.ReadFile(filepath.Join(dir, "ca.pem"))
 	if err != nil {
@@ -112,7 +112,7 @@ func (t *teller) sites(ctx context.Context, dir string, answer func(http.Respons
 				err = errors.Join(err, e)
 				continue
 			}
-			go serve(door{l, t})
+			go serve(reportingListener{l, t})
 		}
 	}
 	open(encryptedPorts, func(l net.Listener) { s.serve(l, true) })

@@ -27,13 +27,13 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A door is a listener that tells who comes.
-type door struct {
+// A reportingListener reports each connection.
+type reportingListener struct {
 	net.Listener
 	*teller
 }
 
-func (d door) Accept() (net.Conn, error) {
+func (d reportingListener) Accept() (net.Conn, error) {
 	conn, err := d.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, body)
 }
 
-// hello is the answer of a web server that nobody wrote a script for.
+// hello is the answer of a web server without a script.
 func hello(w http.ResponseWriter, r *http.Request, _ []byte) {
 	_, _ = io.WriteString(w, Greeting+" "+r.Host+"\n")
 }

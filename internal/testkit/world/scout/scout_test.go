@@ -40,7 +40,7 @@ func TestScoutSees(t *testing.T) {
 		t.Errorf("an open place: %+v", p)
 	}
 	if p := r.Places[filepath.Join(dir, "nowhere")]; len(p.Files) > 0 || p.Made == "" || p.Renamed == "" {
-		t.Errorf("a place that is not there: %+v", p)
+		t.Errorf("a path that does not exist: %+v", p)
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Errorf("what was looked at has changed: %v", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-func asNobody(t *testing.T, f func()) {
+func asOtherUser(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		testkit.Missing(t, "a user who is not root")

@@ -13,17 +13,17 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// fence compares reading a file through the fence with os.ReadFile. The workspace has
+// workspaceRead compares reading a file through the workspace with os.ReadFile. The workspace has
 // what a run has: a storage with jobs and two env files, all of which are looked at for
 // every file that is read.
 //
 // The promise is about a directory that the call before went to as well, as most do. The
 // other figure is the worst case: no directory on the way is that of the call before.
-func fence(ctx context.Context, dir string) ([]figure, error) {
+func workspaceRead(ctx context.Context, dir string) ([]figure, error) {
 	const here, there = "a/b/c/d/file.txt", "e/f/g/h/file.txt"
-	dir = filepath.Join(dir, "fence")
+	dir = filepath.Join(dir, "workspace")
 	for path, size := range map[string]int{
-		here: fenced, there: fenced, ".env": 100, ".env.local": 100, "perstack/jobs/job/journal.jsonl": 100,
+		here: readSize, there: readSize, ".env": 100, ".env.local": 100, "perstack/jobs/job/journal.jsonl": 100,
 	} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -49,15 +49,15 @@ func fence(ctx context.Context, dir string) ([]figure, error) {
 		return nil, err
 	}
 	return []figure{
-		{"fence: read a 10 KB file at depth 4, to os.ReadFile", same, 2, "%.2f"},
-		{"fence: the same, every time in other directories", other, 0, "%.2f"},
+		{"workspace: read a 10 KB file at depth 4, to os.ReadFile", same, 2, "%.2f"},
+		{"workspace: the same, every time in other directories", other, 0, "%.2f"},
 	}, nil
 }
 
-// fenced is the size of the files that are read.
-const fenced = 10 << 10
+// readSize is the size of the files that are read.
+const readSize = 10 << 10
 
-// compare returns how much longer it takes to read the files by turns through the fence
+// compare returns how much longer it takes to read the files by turns through the workspace
 // than with os.ReadFile. Both do it by turns, and of many rounds the quickest of each
 // counts: whatever else the machine does can only add to it. A round is so long that the
 // collector runs in it.
@@ -74,8 +74,8 @@ func compare(ctx context.Context, w *workspace.Workspace, names ...string) (floa
 		for i, read := range ways {
 			begin := time.Now()
 			for n := range 500 {
-				if data, err := read(names[n%len(names)]); err != nil || len(data) != fenced {
-					return 0, fmt.Errorf("read %d bytes, want %d: %w", len(data), fenced, err)
+				if data, err := read(names[n%len(names)]); err != nil || len(data) != readSize {
+					return 0, fmt.Errorf("read %d bytes, want %d: %w", len(data), readSize, err)
 				}
 			}
 			least[i] = min(least[i], time.Since(begin))

@@ -12,12 +12,12 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// nobody is a user who may do nothing in particular. The tests are often run by root,
+// otherUser is a user without special permissions. The tests are often run by root,
 // for whom there are no permissions.
-const nobody = 65534
+const otherUser = 65534
 
-// asNobody calls f with the rights of nobody on files, if the process is root's.
-func asNobody(t *testing.T, f func()) {
+// asOtherUser calls f with the file permissions of otherUser, if the process is root's.
+func asOtherUser(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		f()
@@ -27,15 +27,15 @@ func asNobody(t *testing.T, f func()) {
 	// from a thread while it is not root.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	_, _ = unix.SetfsuidRetUid(nobody) // it reports no failure, only who it was before
+	_, _ = unix.SetfsuidRetUid(otherUser) // it reports no failure, only who it was before
 	defer func() { _, _ = unix.SetfsuidRetUid(0) }()
-	if now, err := unix.SetfsuidRetUid(-1); err != nil || now != nobody {
+	if now, err := unix.SetfsuidRetUid(-1); err != nil || now != otherUser {
 		testkit.Missing(t, "the right to change the user of file accesses")
 	}
 	f()
 }
 
-// giveAway makes dir and everything in it nobody's, if the process is root's.
+// giveAway makes otherUser the owner of dir and everything in it, if the process is root's.
 func giveAway(t *testing.T, dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -45,7 +45,7 @@ func giveAway(t *testing.T, dir string) {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(name, nobody, nobody)
+		return os.Lchown(name, otherUser, otherUser)
 	})
 	if err != nil {
 		t.Fatal(err)
