@@ -36,7 +36,7 @@ func docker(ctx context.Context, dir string, p programs) ([]figure, error) {
 		return nil, nil
 	}
 	defer api.Close()
-	y, err := newYard(ctx, dir, p, api)
+	y, err := newDockerProject(ctx, dir, p, api)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,10 @@ func docker(ctx context.Context, dir string, p programs) ([]figure, error) {
 		return nil, err
 	}
 	return append([]figure{
-		{"docker: time that a run of one step takes longer than built-in, to a bare container", middle(times, yardTimes.factor), 8, "%.1f"},
-		{"docker: that time, ms", middle(times, yardTimes.longer), 0, "%.0f"},
-		{"docker: a bare container of the same image, ms", middle(times, yardTimes.ofBare), 0, "%.0f"},
-		{"docker: CPU of the host's process, to the built-in run", middle(times, yardTimes.cpu), 0, "%.1f"},
+		{"docker: time that a run of one step takes longer than built-in, to a bare container", middle(times, roundTimes.factor), 8, "%.1f"},
+		{"docker: that time, ms", middle(times, roundTimes.longer), 0, "%.0f"},
+		{"docker: a bare container of the same image, ms", middle(times, roundTimes.ofBare), 0, "%.0f"},
+		{"docker: CPU of the host's process, to the built-in run", middle(times, roundTimes.cpu), 0, "%.1f"},
 		{"docker: requests to the engine in a run of one step", requests, 45, "%.0f"},
 	}, memory...), nil
 }
@@ -75,8 +75,8 @@ func dockerDaemon(ctx context.Context) (*client.Client, error) {
 	return api, nil
 }
 
-// A yard is a project whose runs can go through containers.
-type yard struct {
+// A dockerProject is a project whose runs can use containers.
+type dockerProject struct {
 	programs
 	api   *client.Client
 	dir   string // of the project
@@ -85,8 +85,8 @@ type yard struct {
 	made  bool   // by us, so it is ours to remove
 }
 
-func newYard(ctx context.Context, dir string, p programs, api *client.Client) (*yard, error) {
-	y := &yard{programs: p, api: api, home: dir, dir: filepath.Join(dir, "yard")}
+func newDockerProject(ctx context.Context, dir string, p programs, api *client.Client) (*dockerProject, error) {
+	y := &dockerProject{programs: p, api: api, home: dir, dir: filepath.Join(dir, "dockerProject")}
 	if err := os.Mkdir(y.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func newYard(ctx context.Context, dir string, p programs, api *client.Client) (*
 var imageSaid = regexp.MustCompile(`"stage":"complete".*"message":"(made )?the image (perstack-runtime:[0-9a-f]{12})`)
 
 // makeImage runs once, so that the image is there, and learns its name.
-func (y *yard) makeImage(ctx context.Context) error {
+func (y *dockerProject) makeImage(ctx context.Context) error {
 	first := y.inDocker(ctx, "quick.toml")()
 	var stderr bytes.Buffer
 	first.Stderr = &stderr
@@ -127,7 +127,7 @@ func (y *yard) makeImage(ctx context.Context) error {
 }
 
 // close removes the image, if it was not there before. Runs have removed everything else.
-func (y *yard) close(ctx context.Context) {
+func (y *dockerProject) close(ctx context.Context) {
 	if !y.made {
 		return
 	}
@@ -137,7 +137,7 @@ func (y *yard) close(ctx context.Context) {
 }
 
 // builtIn is a run of one step against a model that answers from a file.
-func (y *yard) builtIn(ctx context.Context, cassette string, flags ...string) func() *exec.Cmd {
+func (y *dockerProject) builtIn(ctx context.Context, cassette string, flags ...string) func() *exec.Cmd {
 	start := command(ctx, y.home, y.programs, "", slices.Concat([]string{"bench", "go", "--json", "--provider", "replay", "--cassette", cassette}, flags)...)
 	return func() *exec.Cmd {
 		cmd := start()
@@ -152,25 +152,25 @@ func (y *yard) builtIn(ctx context.Context, cassette string, flags ...string) fu
 	}
 }
 
-func (y *yard) inDocker(ctx context.Context, cassette string, flags ...string) func() *exec.Cmd {
+func (y *dockerProject) inDocker(ctx context.Context, cassette string, flags ...string) func() *exec.Cmd {
 	return y.builtIn(ctx, cassette, append([]string{"--runtime", "docker"}, flags...)...)
 }
 
-// yardTimes are those of one round.
-type yardTimes struct {
+// roundTimes are those of one round.
+type roundTimes struct {
 	builtIn, docker cost
 	bare            time.Duration
 }
 
-func (t yardTimes) longer() float64 { return milliseconds(t.docker.elapsed - t.builtIn.elapsed) }
-func (t yardTimes) ofBare() float64 { return milliseconds(t.bare) }
-func (t yardTimes) factor() float64 { return t.longer() / t.ofBare() }
-func (t yardTimes) cpu() float64    { return t.docker.times(t.builtIn) }
+func (t roundTimes) longer() float64 { return milliseconds(t.docker.elapsed - t.builtIn.elapsed) }
+func (t roundTimes) ofBare() float64 { return milliseconds(t.bare) }
+func (t roundTimes) factor() float64 { return t.longer() / t.ofBare() }
+func (t roundTimes) cpu() float64    { return t.docker.times(t.builtIn) }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // middle is the median of something.
-func middle(all []yardTimes, of func(yardTimes) float64) float64 {
+func middle(all []roundTimes, of func(roundTimes) float64) float64 {
 	values := make([]float64, len(all))
 	for i, t := range all {
 		values[i] = of(t)
@@ -181,9 +181,9 @@ func middle(all []yardTimes, of func(yardTimes) float64) float64 {
 
 // times takes the three by turns. Of each round the ratio is taken, and of the ratios the
 // middle one: an engine that others use as well is slow at everything.
-func (y *yard) times(ctx context.Context, n int) (all []yardTimes, err error) {
+func (y *dockerProject) times(ctx context.Context, n int) (all []roundTimes, err error) {
 	for range n {
-		var t yardTimes
+		var t roundTimes
 		if t.builtIn, err = y.measured(ctx, 1, 0, y.builtIn(ctx, "quick.toml")); err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (y *yard) times(ctx context.Context, n int) (all []yardTimes, err error) {
 }
 
 // bareContainer does what docker run --rm does.
-func (y *yard) bareContainer(ctx context.Context) (took time.Duration, err error) {
+func (y *dockerProject) bareContainer(ctx context.Context) (took time.Duration, err error) {
 	begin := time.Now()
 	made, err := y.api.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{Image: y.image, Cmd: []string{"--version"}, AttachStdout: true},

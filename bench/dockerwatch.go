@@ -25,7 +25,7 @@ import (
 
 // memory looks at a run while it waits for its model: at its process on this machine, and
 // at what the engine counts against the limits of its two containers.
-func (y *yard) memory(ctx context.Context) (figures []figure, err error) {
+func (y *dockerProject) memory(ctx context.Context) (figures []figure, err error) {
 	id := "bench" + strings.ToLower(rand.Text())
 	cmd := y.inDocker(ctx, "slow.toml", "--job-id", id)()
 	stdout, err := cmd.StdoutPipe()
@@ -72,7 +72,7 @@ func (y *yard) memory(ctx context.Context) (figures []figure, err error) {
 }
 
 // memoryOf is what the docker command shows: without files that could be dropped at once.
-func (y *yard) memoryOf(ctx context.Context, id string) (float64, error) {
+func (y *dockerProject) memoryOf(ctx context.Context, id string) (float64, error) {
 	answer, err := y.api.ContainerStats(ctx, id, client.ContainerStatsOptions{})
 	if err != nil {
 		return 0, err
@@ -106,7 +106,7 @@ func interrupt(cmd *exec.Cmd) error {
 }
 
 // requests counts what a run asks of the engine, at a relay before it.
-func (y *yard) requests(ctx context.Context) (float64, error) {
+func (y *dockerProject) requests(ctx context.Context) (float64, error) {
 	network, address, ok := strings.Cut(y.api.DaemonHost(), "://")
 	if !ok {
 		return 0, fmt.Errorf("%q is no address of an engine", y.api.DaemonHost())

@@ -39,7 +39,7 @@ func (p prepared) Run() int {
 }
 
 func (p prepared) run() (code int, err error) {
-	dir, err := shelf()
+	dir, err := programDir()
 	if err != nil {
 		return 0, err
 	}
@@ -56,8 +56,8 @@ func (p prepared) run() (code int, err error) {
 	return p.M.Run(), nil
 }
 
-// shelf is where programs lie until the last test has ended.
-var shelf = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "perstack-programs") })
+// programDir has the programs until the last test has ended.
+var programDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "perstack-programs") })
 
 // released is perstack as users have it, built for the first test that wants it.
 var released = sync.OnceValues(func() (string, error) { return compiled("released", "cmd/perstack") })
@@ -75,7 +75,7 @@ func program(t *testing.T) string {
 // compiled builds a program called perstack like make build, so that both find the same
 // in Go's cache.
 func compiled(name, pkg string) (string, error) {
-	dir, err := shelf()
+	dir, err := programDir()
 	if err != nil {
 		return "", err
 	}

@@ -31,7 +31,7 @@ args = { text = "hi" }
 [[turn]]
 text = "Worked."
 `,
-		"idle": breeder("")["idle"],
+		"idle": leavingProcesses("")["idle"],
 		"serve": `sh idle plain </dev/null >/dev/null 2>&1 &
 setsid sh idle session </dev/null >/dev/null 2>&1 &
 while ! [ -e plain -a -e session ]; do sleep 0.01; done
@@ -41,8 +41,8 @@ exec ` + strconv.Quote(evil.Program(t)) + ` hang-call
 	}
 }
 
-// household are the processes of the server, with perstack's supervisor.
-func household(t *testing.T, dir string, stderr *lines) map[string]int {
+// serverProcesses are the processes of the server, with perstack's supervisor.
+func serverProcesses(t *testing.T, dir string, stderr *lines) map[string]int {
 	t.Helper()
 	family := map[string]int{}
 	for _, name := range []string{"plain", "session", "server"} {
@@ -63,7 +63,7 @@ func household(t *testing.T, dir string, stderr *lines) map[string]int {
 func TestNoServerSurvives(t *testing.T) {
 	t.Run("kill", func(t *testing.T) {
 		cmd, stderr := start(t, hosting(t), "startToolCall")
-		family := household(t, cmd.Dir, stderr)
+		family := serverProcesses(t, cmd.Dir, stderr)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestNoServerSurvives(t *testing.T) {
 	})
 	t.Run("signal", func(t *testing.T) {
 		cmd, stderr := start(t, hosting(t), "startToolCall")
-		family := household(t, cmd.Dir, stderr)
+		family := serverProcesses(t, cmd.Dir, stderr)
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestNoServerSurvives(t *testing.T) {
 	})
 	t.Run("two signals", func(t *testing.T) {
 		cmd, stderr := start(t, hosting(t), "startToolCall")
-		family := household(t, cmd.Dir, stderr)
+		family := serverProcesses(t, cmd.Dir, stderr)
 		interruptTwice(t, cmd, stderr)
 		if code := exitCode(t, cmd.Wait()); code != 130 {
 			t.Errorf("exit code %d, want 130; %s", code, stderr)

@@ -13,9 +13,9 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// breeder is a project whose command leaves processes behind: in the background, in a
+// leavingProcesses is a project whose command leaves processes behind: in the background, in a
 // session of its own, and in one that was forked twice and has closed its streams.
-func breeder(then string) map[string]string {
+func leavingProcesses(then string) map[string]string {
 	return map[string]string{
 		"perstack.toml": slow["perstack.toml"],
 		"cassette.toml": `[[turn]]
@@ -44,7 +44,7 @@ if [ $1 = stay ]; then sleep 1000; fi
 func TestNothingSurvives(t *testing.T) {
 	testkit.Need(t, "setsid")
 	t.Run("kill", func(t *testing.T) {
-		cmd, stderr := start(t, breeder("stay"), "startToolCall")
+		cmd, stderr := start(t, leavingProcesses("stay"), "startToolCall")
 		family := born(t, cmd.Dir, stderr)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestNothingSurvives(t *testing.T) {
 		gone(t, family)
 	})
 	t.Run("two signals", func(t *testing.T) {
-		cmd, stderr := start(t, breeder("stay"), "startToolCall")
+		cmd, stderr := start(t, leavingProcesses("stay"), "startToolCall")
 		family := born(t, cmd.Dir, stderr)
 		interruptTwice(t, cmd, stderr)
 		if code := exitCode(t, cmd.Wait()); code != 130 {
@@ -62,7 +62,7 @@ func TestNothingSurvives(t *testing.T) {
 		gone(t, family)
 	})
 	t.Run("the end of the call", func(t *testing.T) {
-		cmd, stderr := start(t, breeder("leave"), "resolveToolResults")
+		cmd, stderr := start(t, leavingProcesses("leave"), "resolveToolResults")
 		family := map[string]int{}
 		for _, name := range []string{"plain", "session", "daemon"} {
 			family[name] = number(t, filepath.Join(cmd.Dir, name))
@@ -147,7 +147,7 @@ func parent(t *testing.T, pid int) int {
 // where the kernel shows it. As root one may look; as a user, even that is refused.
 func TestEnvironmentErased(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range breeder("stay") {
+	for name, text := range leavingProcesses("stay") {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

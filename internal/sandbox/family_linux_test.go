@@ -22,10 +22,10 @@ import (
 // playMore has the roles of processes that try to outlive us.
 func playMore(role string, args []string) int {
 	switch role {
-	case "brood":
-		return playBrood(args[0], args[1])
+	case "family":
+		return playFamily(args[0], args[1])
 	case "fork": // leaves one in a session of its own and is gone
-		return breed(args[0], args[1], true)
+		return startOne(args[0], args[1], true)
 	case "child":
 		playChild(args[0], args[1])
 	case "lost":
@@ -52,12 +52,12 @@ func playMore(role string, args []string) int {
 }
 
 // Ways to be where a group kill does not reach, or a polite one has no effect.
-var broodKinds = []string{"plain", "stubborn", "session", "daemon", "closed", "hidden", "headless"}
+var familyKinds = []string{"plain", "stubborn", "session", "daemon", "closed", "hidden", "headless"}
 
-// playBrood starts one of each kind. When all are up it leaves, or stays, or kills its
+// playFamily starts one of each kind. When all are up it leaves, or stays, or kills its
 // supervisor.
-func playBrood(dir, then string) int {
-	for _, name := range broodKinds {
+func playFamily(dir, then string) int {
+	for _, name := range familyKinds {
 		own := name != "plain" && name != "stubborn"
 		role := "child"
 		if name == "daemon" || name == "closed" {
@@ -68,7 +68,7 @@ func playBrood(dir, then string) int {
 			return 1
 		}
 	}
-	for len(pids(dir)) < len(broodKinds) {
+	for len(pids(dir)) < len(familyKinds) {
 		time.Sleep(time.Millisecond)
 	}
 	switch then {
@@ -83,7 +83,7 @@ func playBrood(dir, then string) int {
 	return 0
 }
 
-func breed(name, dir string, own bool) int {
+func startOne(name, dir string, own bool) int {
 	if err := spawn("child", name, dir, own); err != nil {
 		return 1
 	}
@@ -144,10 +144,10 @@ func onFirstThread(f func()) {
 	time.Sleep(time.Hour)
 }
 
-// pids reads which of the brood are up.
+// pids reads which processes of a family are up.
 func pids(dir string) map[string]int {
 	up := make(map[string]int)
-	for _, name := range broodKinds {
+	for _, name := range familyKinds {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if pid, convErr := strconv.Atoi(string(data)); err == nil && convErr == nil {
 			up[name] = pid
@@ -156,11 +156,11 @@ func pids(dir string) map[string]int {
 	return up
 }
 
-// allUp waits for the whole brood, and fails if one of it is dead already: then its
+// allUp waits for the whole family, and fails if one of it is dead already: then its
 // later death would prove nothing.
 func allUp(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	eventually(t, "the brood is up", func() bool { return len(pids(dir)) == len(broodKinds) })
+	eventually(t, "the family is up", func() bool { return len(pids(dir)) == len(familyKinds) })
 	for name, pid := range pids(dir) {
 		if !alive(pid) {
 			t.Fatalf("%s was dead before its time", name)
@@ -169,12 +169,12 @@ func allUp(t *testing.T, dir string) map[string]int {
 	return pids(dir)
 }
 
-func allGone(t *testing.T, brood map[string]int) {
+func allGone(t *testing.T, family map[string]int) {
 	t.Helper()
-	if len(brood) != len(broodKinds) {
-		t.Fatalf("only %v were up", brood)
+	if len(family) != len(familyKinds) {
+		t.Fatalf("only %v were up", family)
 	}
-	for name, pid := range brood {
+	for name, pid := range family {
 		eventually(t, name+" is gone", func() bool { return !alive(pid) })
 	}
 }
@@ -200,7 +200,7 @@ func playLost(dir, how string) int {
 	}
 	exe, _ := os.Executable()
 	s := NewSupervisor()
-	c := Command{Program: exe, Args: []string{act + "brood", dir, how}, Dir: "/", Environ: os.Environ(), Grace: time.Millisecond}
+	c := Command{Program: exe, Args: []string{act + "family", dir, how}, Dir: "/", Environ: os.Environ(), Grace: time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if how == "stop" {
@@ -260,11 +260,11 @@ func playPair() int {
 	return 0
 }
 
-// brood is a command that starts the whole brood below dir.
-func brood(t *testing.T, then string) (c Command, dir string) {
+// family is a command that starts the whole family below dir.
+func family(t *testing.T, then string) (c Command, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	return self(t, "brood", dir, then), dir
+	return self(t, "family", dir, then), dir
 }
 
 // begin runs a command in the background and returns when it says so.

@@ -32,9 +32,9 @@ func TestNothingSurvivesServer(t *testing.T) {
 			if name == "its own" {
 				then = "leave"
 			}
-			c, dir := brood(t, then)
+			c, dir := family(t, then)
 			r := started(t, s, server(c))
-			eventually(t, "the brood is up", func() bool { return len(pids(dir)) == len(broodKinds) })
+			eventually(t, "the family is up", func() bool { return len(pids(dir)) == len(familyKinds) })
 			younger := started(t, s, server(shell(t, echo)))
 			if err := end(s, r); err != nil {
 				t.Error(err)
@@ -61,7 +61,7 @@ func TestNothingSurvivesServer(t *testing.T) {
 func TestServerSparesNoStrays(t *testing.T) {
 	s := supervisor(t)
 	r := started(t, s, server(shell(t, echo)))
-	c, dir := brood(t, "leave")
+	c, dir := family(t, "leave")
 	if o, err := s.Run(t.Context(), c); err != nil || o.ExitCode != 0 {
 		t.Fatalf("outcome %+v, %v", o, err)
 	}
@@ -72,7 +72,7 @@ func TestServerSparesNoStrays(t *testing.T) {
 
 // X3, S4: no server survives the death of perstack, kill -9 included.
 func TestNoServerSurvivesKill(t *testing.T) {
-	command, dir := brood(t, "stay")
+	command, dir := family(t, "stay")
 	c := self(t, "shieldAndServe", append([]string{command.Program}, command.Args...)...)
 	perstack := exec.Command(c.Program, c.Args...)
 	if err := perstack.Start(); err != nil {
@@ -116,7 +116,7 @@ func playServerLost(dir string) int {
 	ctx := context.Background()
 	sh := Server{Program: "sh", Args: []string{"-c", strings.ReplaceAll(echo, "; echo bye", "")}, Dir: "/", Environ: os.Environ()}
 	before, err := s.Start(ctx, sh)
-	hostile, hostileErr := s.Start(ctx, Server{Program: exe, Args: []string{act + "brood", dir, "kill"}, Dir: "/", Environ: os.Environ()})
+	hostile, hostileErr := s.Start(ctx, Server{Program: exe, Args: []string{act + "family", dir, "kill"}, Dir: "/", Environ: os.Environ()})
 	after, afterErr := s.Start(ctx, sh)
 	if err := errors.Join(err, hostileErr, afterErr); err != nil {
 		fmt.Println(err)

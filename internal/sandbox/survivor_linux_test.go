@@ -19,7 +19,7 @@ func TestNothingSurvivesKill(t *testing.T) {
 	for _, how := range []string{"run", "shieldAndRun", "shieldAndRun, supervisor stopped"} {
 		t.Run(how, func(t *testing.T) {
 			role, _, stopped := strings.Cut(how, ",")
-			command, dir := brood(t, "stay")
+			command, dir := family(t, "stay")
 			c := self(t, role, append([]string{command.Program}, command.Args...)...)
 			perstack := exec.Command(c.Program, c.Args...)
 			if err := perstack.Start(); err != nil {
@@ -27,7 +27,7 @@ func TestNothingSurvivesKill(t *testing.T) {
 			}
 			defer func() { _ = perstack.Process.Kill() }() // also when the test ends before
 			up := allUp(t, dir)
-			guard := parentOf(t, up["plain"], 2) // brood, supervisor
+			guard := parentOf(t, up["plain"], 2) // family, supervisor
 			if got := parentOf(t, guard, 1); got != perstack.Process.Pid {
 				t.Fatalf("the supervisor %d belongs to %d", guard, got)
 			}
@@ -61,7 +61,7 @@ func parentOf(t *testing.T, pid, generations int) int {
 // N12: nothing survives the end of its call, whatever ends it.
 func TestNothingSurvivesCall(t *testing.T) {
 	t.Run("a good end", func(t *testing.T) {
-		c, dir := brood(t, "leave")
+		c, dir := family(t, "leave")
 		o := run(t, c)
 		if o.ExitCode != 0 || o.Stdout.String() != "ready\n" {
 			t.Fatalf("outcome %+v", o)
@@ -69,9 +69,9 @@ func TestNothingSurvivesCall(t *testing.T) {
 		allGone(t, pids(dir))
 	})
 	t.Run("timeout", func(t *testing.T) {
-		c, dir := brood(t, "stay")
+		c, dir := family(t, "stay")
 		c.Timeout, c.Grace = 100*time.Millisecond, time.Millisecond
-		for len(pids(dir)) < len(broodKinds) { // a slow machine gets more time
+		for len(pids(dir)) < len(familyKinds) { // a slow machine gets more time
 			c.Timeout *= 2
 			if o := run(t, c); !o.TimedOut || o.Cancelled {
 				t.Fatalf("outcome %+v", o)
@@ -80,7 +80,7 @@ func TestNothingSurvivesCall(t *testing.T) {
 		allGone(t, pids(dir))
 	})
 	t.Run("cancel", func(t *testing.T) {
-		c, dir := brood(t, "stay")
+		c, dir := family(t, "stay")
 		c.Grace = time.Millisecond
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -93,7 +93,7 @@ func TestNothingSurvivesCall(t *testing.T) {
 		allGone(t, up)
 	})
 	t.Run("close", func(t *testing.T) {
-		c, dir := brood(t, "stay")
+		c, dir := family(t, "stay")
 		s := supervisor(t)
 		done := begin(t.Context(), t, s, c)
 		up := allUp(t, dir)
@@ -126,7 +126,7 @@ func TestStraysAreAttributed(t *testing.T) {
 		defer cancel()
 		other := shell(t, "echo ready; exec sleep 3600")
 		running := begin(ctx, t, s, other)
-		c, dir := brood(t, "leave")
+		c, dir := family(t, "leave")
 		if o, err := s.Run(t.Context(), c); err != nil || o.ExitCode != 0 {
 			t.Fatalf("outcome %+v, %v", o, err)
 		}
@@ -144,7 +144,7 @@ func TestStraysAreAttributed(t *testing.T) {
 		s := supervisor(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		c, dir := brood(t, "stay")
+		c, dir := family(t, "stay")
 		breeding := begin(ctx, t, s, c)
 		up := allUp(t, dir)
 		youngest := uint64(0)

@@ -26,7 +26,7 @@ import (
 )
 
 // install makes a lock of what the servers of an Expert offer now.
-func (y *yard) install(t *testing.T, e *expert.Expert) *lockfile.Lock {
+func (y *fixture) install(t *testing.T, e *expert.Expert) *lockfile.Lock {
 	t.Helper()
 	locked := &lockfile.Expert{Key: e.Key, Name: e.Name}
 	for _, k := range e.Servers() {
@@ -40,7 +40,7 @@ func (y *yard) install(t *testing.T, e *expert.Expert) *lockfile.Lock {
 }
 
 func TestDiscover(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	e := load(t, head+server(program, "calc", "lazyInit = true\npick = ['echo']\n", "good"))
 	lock := y.install(t, e)
 	s := lock.Experts[0].Skills[0]
@@ -143,7 +143,7 @@ func TestLiveIsLocked(t *testing.T) {
 
 // With a lockfile nothing is started until a tool is called.
 func TestLockedStartsAtFirstUse(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	e := load(t, head+server(program, "calc", "", "good"))
 	y.Lock = y.install(t, e)
 	y.told = nil
@@ -165,7 +165,7 @@ func TestLockedStartsAtFirstUse(t *testing.T) {
 // M12: a server that offers something else than when it was installed ends the run, and
 // its tool is not called.
 func TestRugPull(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	e := load(t, head+server(program, "calc", "", "rug-pull", "--state", filepath.Join(y.dir, "state")))
 	y.Lock = y.install(t, e)
 	box := y.open(t, e)
@@ -179,7 +179,7 @@ func TestRugPull(t *testing.T) {
 
 // A lock that does not fit what is declared starts nothing.
 func TestLockDoesNotFit(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	lock := y.install(t, load(t, head+server(program, "calc", "", "good")))
 	for name, toml := range map[string]string{
 		"another skill":   server(program, "other", "", "good"),

@@ -12,12 +12,12 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
-// npm makes a yard in which skills of npm run in sandboxes, without a network.
-func npm(t *testing.T, cache string) (*yard, node.Components) {
+// npm makes a fixture in which skills of npm run in sandboxes, without a network.
+func npm(t *testing.T, cache string) (*fixture, node.Components) {
 	t.Helper()
 	components := node.Need(t)
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	y.Parts.Environ = append(os.Environ(), components.Variables(os.Getenv("PATH"))...)
 	y.Parts.Environ = append(y.Parts.Environ, "HOME="+t.TempDir(), "XDG_CACHE_HOME=")
 	y.Packages = &packages.Store{Dir: cache, Commands: y.Commands, Environ: y.Parts.Environ}

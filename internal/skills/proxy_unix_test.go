@@ -19,7 +19,7 @@ import (
 var proxyNames = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 
 // environOf starts a server that first writes its environment down.
-func environOf(t *testing.T, y *yard, more string) []string {
+func environOf(t *testing.T, y *fixture, more string) []string {
 	t.Helper()
 	file := filepath.Join(y.dir, "environment")
 	y.open(t, load(t, head+server("sh", "web", more, "-c", "env >"+file+"; exec "+evil.Program(t)+" good")))
@@ -33,7 +33,7 @@ func environOf(t *testing.T, y *yard, more string) []string {
 // Each server is shown its own listener, whatever the user's variables say; commands that of
 // the base skill.
 func TestListeners(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	y.Parts.Environ = append(y.Parts.Environ, "HTTPS_PROXY=http://corporate:3128", "NO_PROXY=*")
 	y.env(func(name string) string { return "http://mine:1" })
 	listener := func(skill string) string { return "http://perstack:token-of-" + skill + "@10.9.8.7:4001" }
@@ -74,7 +74,7 @@ func TestListeners(t *testing.T) {
 
 // Without listeners nothing is set, and what is harmless of the user's own proxy stays.
 func TestNoListeners(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	y.Parts.Environ = []string{"PATH=" + os.Getenv("PATH"), "HTTPS_PROXY=http://user:password@corporate:3128"}
 	var seen []string
 	for _, v := range environOf(t, y, "") {
@@ -89,7 +89,7 @@ func TestNoListeners(t *testing.T) {
 
 // Remote servers are asked of the proxy, and nothing else is dialled.
 func TestRemoteThroughAProxy(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	proxy, asked := refusingProxy(t)
 	y.Parts.Container = &engine.Container{Proxy: proxy.String()}
 	_, err := y.start(t.Context(), load(t, head+"[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://mcp.example.com/mcp'\n"))

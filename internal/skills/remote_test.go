@@ -42,7 +42,7 @@ func TestRemote(t *testing.T) {
 	server := far(t, token)
 	skill := "[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = '" + server.URL + "/mcp'\nallowPrivateEndpoint = true\n" +
 		"requiredEnv = ['FAR_TOKEN']\nheaders = { Authorization = 'Bearer ${FAR_TOKEN}' }\n"
-	y := newYard(t)
+	y := newFixture(t)
 	y.env(func(name string) string { return map[string]string{"FAR_TOKEN": token}[name] })
 	e := load(t, head+skill)
 	box := y.open(t, e)

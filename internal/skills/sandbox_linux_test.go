@@ -22,8 +22,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
-// lockIn gives a yard sandboxes for all, as on the user's own machine.
-func (y *yard) lockIn(t *testing.T) {
+// withSandboxes gives each skill a sandbox, as on the user's own machine.
+func (y *fixture) withSandboxes(t *testing.T) {
 	t.Helper()
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
@@ -44,7 +44,7 @@ func (y *yard) lockIn(t *testing.T) {
 }
 
 // directories lists the directories of sandboxes.
-func (y *yard) directories(t *testing.T) (names []string) {
+func (y *fixture) directories(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(y.Sandboxes.Tmp)
 	if err != nil {
@@ -61,7 +61,7 @@ func (y *yard) directories(t *testing.T) (names []string) {
 }
 
 // place copies evilmcp into the workspace, where programs of all skills may run it.
-func (y *yard) place(t *testing.T) string {
+func (y *fixture) place(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(evil.Program(t))
 	if err != nil {
@@ -75,7 +75,7 @@ func (y *yard) place(t *testing.T) string {
 }
 
 // script puts a script into the workspace.
-func (y *yard) script(t *testing.T, name, text string) string {
+func (y *fixture) script(t *testing.T, name, text string) string {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(y.dir, name+".sh"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -144,8 +144,8 @@ func judge(t *testing.T, dir string) {
 func TestSkillsAreKeptApart(t *testing.T) {
 	for name, order := range map[string][]string{"attacker first": {attacker, victim}, "victim first": {victim, attacker}} {
 		t.Run(name, func(t *testing.T) {
-			y := newYard(t)
-			y.lockIn(t)
+			y := newFixture(t)
+			y.withSandboxes(t)
 			y.place(t)
 			y.env(func(string) string { return "CANARY-of-the-victim" })
 			var toml strings.Builder
@@ -173,8 +173,8 @@ func TestSkillsAreKeptApart(t *testing.T) {
 // Commands are in a sandbox of their own: they see the workspace and their directories, and
 // nothing of a server.
 func TestCommandsAreKeptApart(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	y.place(t)
 	box := y.open(t, load(t, head+server("sh", "victim", "", y.script(t, "victim", victim))))
 	y.script(t, "attacker", strings.TrimSuffix(attacker, "exec ./evilmcp good"))
@@ -187,8 +187,8 @@ func TestCommandsAreKeptApart(t *testing.T) {
 // No variable that a skill asks for, or that the user hands over, takes the place of what
 // we say; and no call of a tool does.
 func TestDecidedVariables(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	const roots = "/etc/ssl/certs/ca-certificates.crt"
 	y.env(func(string) string { return "http://mine:1" })
 	names := []string{"HTTPS_PROXY", "http_proxy", "NO_PROXY", "NODE_USE_ENV_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HOME", "TMPDIR"}
@@ -231,8 +231,8 @@ func TestWorkspaceRights(t *testing.T) {
 		`printf "%s" "report $(pwd -P)$(at read "cat $W/file"; at list "ls $W"; at write "echo x >>$W/file"; at make "echo x >$W/new"; at remove "rm $W/gone")" >&2; echo >&2; exec cat >/dev/null`
 	for right, want := range map[string]string{"readWrite": "read list write make remove", "readOnly": "read list", "none": ""} {
 		t.Run(right, func(t *testing.T) {
-			y := newYard(t)
-			y.lockIn(t)
+			y := newFixture(t)
+			y.withSandboxes(t)
 			for _, name := range []string{"file", "gone"} {
 				if err := os.WriteFile(filepath.Join(y.dir, name), []byte("x"), 0o600); err != nil {
 					t.Fatal(err)
@@ -265,8 +265,8 @@ func TestWorkspaceRights(t *testing.T) {
 // A sandbox goes with its skill: when the box is closed, when a server does not start, when
 // somebody gives up, and also if what is in it does not want to.
 func TestSandboxesAreRemoved(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	program := y.place(t)
 	gone := func(what string) {
 		t.Helper()
@@ -284,7 +284,7 @@ func TestSandboxesAreRemoved(t *testing.T) {
 	gone("closed")
 	for name, toml := range map[string]string{
 		"does not start": server(program, "s", "", "die-list"),
-		"does not exist":  server("no-such-program", "s", "", "x"),
+		"does not exist": server("no-such-program", "s", "", "x"),
 		"is missing":     server("npx", "s", "", "@a/b"),
 	} {
 		y.Packages.Dir = ""
@@ -314,8 +314,8 @@ func TestSandboxesAreRemoved(t *testing.T) {
 
 // A server that is started again finds what it kept.
 func TestRestartedServerKeepsItsFiles(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	y.place(t)
 	box := y.open(t, load(t, head+server("sh", "s", "", "-c", `echo x >>$HOME/starts; cp $HOME/starts starts; if [ $(wc -l <$HOME/starts) = 1 ]; then exec ./evilmcp die-call; fi; exec ./evilmcp good`)))
 	_, _ = box.Call(t.Context(), event.ToolCall{ID: "c", ToolName: "echo", Args: []byte(`{"text":"x"}`)})
@@ -329,8 +329,8 @@ func TestRestartedServerKeepsItsFiles(t *testing.T) {
 
 // Only skills that ask for it are sandboxed, unless all are.
 func TestWhichSkillsAreSandboxed(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	y.Sandboxes.All = false
 	y.place(t)
 	e := load(t, head+server("sh", "free", "toolPrefix = true\n", "-c", "env >free; exec ./evilmcp good")+
@@ -366,8 +366,8 @@ func TestWhichSkillsAreSandboxed(t *testing.T) {
 
 // What a sandboxed skill can reach is decided by its allowedDomains, and reported.
 func TestOwnListeners(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	y.place(t)
 	y.open(t, load(t, head+server("sh", "web", "allowedDomains = ['allowed.invalid']\n", "-c",
 		`printf "%s" "$HTTPS_PROXY" >listener; exec ./evilmcp good`)))
@@ -407,8 +407,8 @@ func TestMakeDirsInWorkspace(t *testing.T) {
 
 // A server is asked in a sandbox too, and what it offers there is what is locked.
 func TestDiscoverInSandbox(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	y.place(t)
 	outside := filepath.Join(t.TempDir(), "outside")
 	e := load(t, head+server("sh", "s", "", "-c", "env >environment; echo x >"+outside+"; exec ./evilmcp good"))
@@ -428,8 +428,8 @@ func TestDiscoverInSandbox(t *testing.T) {
 
 // A program that cannot run in a sandbox does not hide one that can.
 func TestCommandsFindWhatRuns(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	shims := t.TempDir()
 	if err := os.WriteFile(filepath.Join(shims, "true"), []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -445,8 +445,8 @@ func TestCommandsFindWhatRuns(t *testing.T) {
 func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 	for right, want := range map[string]string{"readWrite": "run read, run write, tool read, tool write", "readOnly": "run read, tool read", "none": ""} {
 		t.Run(right, func(t *testing.T) {
-			y := newYard(t)
-			y.lockIn(t)
+			y := newFixture(t)
+			y.withSandboxes(t)
 			file := filepath.Join(y.dir, "file")
 			if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
@@ -477,8 +477,8 @@ func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 
 // Listeners are closed even if the Expert does not start.
 func TestListenersOfAFailedStart(t *testing.T) {
-	y := newYard(t)
-	y.lockIn(t)
+	y := newFixture(t)
+	y.withSandboxes(t)
 	if _, err := y.start(t.Context(), load(t, head+server("sh", "s", "", "-c", `printf "%s" "$HTTPS_PROXY" >listener; exit 1`))); err == nil {
 		t.Fatal("it started")
 	}

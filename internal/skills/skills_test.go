@@ -24,8 +24,8 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A yard is where the skills of a test live.
-type yard struct {
+// A fixture has what the skills of a test need.
+type fixture struct {
 	Site
 	req engine.SkillRequest // of the next start, without the Expert
 	dir string
@@ -35,9 +35,9 @@ type yard struct {
 	stopped chan error // what ended the run
 }
 
-func newYard(t *testing.T) *yard {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	y := &yard{dir: t.TempDir(), stopped: make(chan error, 16)}
+	y := &fixture{dir: t.TempDir(), stopped: make(chan error, 16)}
 	files, err := workspace.Open(y.dir, workspace.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -78,19 +78,19 @@ func testParts() engine.Parts {
 }
 
 // env sets the values of variables that skills require.
-func (y *yard) env(value func(name string) string) {
+func (y *fixture) env(value func(name string) string) {
 	y.Parts.Variables = func(name string) engine.Variable { return engine.Variable{Value: value(name)} }
 }
 
 // start starts the skills of an Expert.
-func (y *yard) start(ctx context.Context, e *expert.Expert) (*skill.Toolbox, error) {
+func (y *fixture) start(ctx context.Context, e *expert.Expert) (*skill.Toolbox, error) {
 	req := y.req
 	req.Expert = e
 	return y.Open(ctx, req)
 }
 
 // reports returns the types and skills of what was told.
-func (y *yard) reports() (all []string) {
+func (y *fixture) reports() (all []string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	for _, b := range y.told {
@@ -104,7 +104,7 @@ func (y *yard) reports() (all []string) {
 	return all
 }
 
-func (y *yard) open(t *testing.T, e *expert.Expert) *skill.Toolbox {
+func (y *fixture) open(t *testing.T, e *expert.Expert) *skill.Toolbox {
 	t.Helper()
 	box, err := y.start(t.Context(), e)
 	if err != nil {
@@ -171,7 +171,7 @@ inputJsonSchema = '{"type":"object"}'
 // The model is shown the base tools first, then those of servers as the file has them,
 // then the questions, whatever their order in the file and whichever server started first.
 func TestOrder(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	e := load(t, head+question+server(program, "late", "toolPrefix = true\npick = ['add']\n", "slow", "--pause", "10us")+
 		server(program, "early", "pick = ['echo']\n", "good"))
 	got := names(y.open(t, e))
@@ -187,7 +187,7 @@ func TestOrder(t *testing.T) {
 
 // C9: a delegate cannot ask the user. It can have delegates.
 func TestDelegatedCannotAsk(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	y.req.Delegated, y.req.Delegates = true, []*expert.Expert{{Key: "y", Name: "y"}}
 	if got := names(y.open(t, load(t, head+question))); slices.Contains(got, "ask") || !slices.Contains(got, "y") {
 		t.Errorf("tools %q", got)
@@ -198,7 +198,7 @@ func TestDelegatedCannotAsk(t *testing.T) {
 // order of the file. How many bytes the workspace may have is nothing that they are
 // watched for.
 func TestDelegates(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	y.req.Delegates = []*expert.Expert{{Key: "@b/second@1.0.0", Name: "@b/second"}, {Key: "first", Name: "first", Description: "Is first.\u2066"}}
 	y.Wrap = func(s skill.Skill) skill.Skill {
 		if slices.Contains([]string{"@b/second", "first"}, s.Name()) {
@@ -222,7 +222,7 @@ func TestDelegates(t *testing.T) {
 
 // A server must not take the name of another Expert, and is not taken for one.
 func TestDelegateAndServer(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	y.req.Delegates = []*expert.Expert{{Key: "@b/echo", Name: "@b/echo"}}
 	_, err := y.start(t.Context(), load(t, head+server(program, "s", "", "good")))
 	if err == nil || !strings.Contains(err.Error(), `skill "s" and delegate "@b/echo" both offer a tool named "echo"; leave it out with omit`) {
@@ -236,7 +236,7 @@ func TestDelegateAndServer(t *testing.T) {
 
 // Every Expert has the base skill, also one that a program has put together.
 func TestBaseIsAlwaysThere(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	if got := names(y.open(t, &expert.Expert{Key: "x", Name: "x"})); !slices.Contains(got, "attemptCompletion") {
 		t.Errorf("tools %q", got)
 	}
@@ -246,7 +246,7 @@ func TestBaseIsAlwaysThere(t *testing.T) {
 // server would be waited for an hour if the failure of the other did not stop it; the
 // deadline is only there so that this test would not wait as long.
 func TestFirstFailureStopsTheRest(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	e := load(t, head+server(program, "fine", "", "hang-close")+server(program, "stuck", "startTimeout = 3600000\n", "hang-initialize")+
 		server(program, "broken", "startTimeout = 3600000\n", "die-list"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -262,7 +262,7 @@ func TestFirstFailureStopsTheRest(t *testing.T) {
 
 // A start that is cancelled reports that, and not that a server failed.
 func TestCancelledStart(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	y.req.Report = func(b event.Body) {
 		if _, ok := b.(event.SkillStarting); ok {
@@ -276,7 +276,7 @@ func TestCancelledStart(t *testing.T) {
 }
 
 func TestMissingEnv(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	y.env(func(name string) string { return map[string]string{"HERE": "x"}[name] })
 	e := load(t, head+server("no-such-program", "a", "requiredEnv = ['HERE', 'ONE']\n", "x")+server("no-such-program", "b", "requiredEnv = ['TWO']\n", "x"))
 	_, err := y.start(t.Context(), e)
@@ -289,7 +289,7 @@ func TestMissingEnv(t *testing.T) {
 // not read from a file.
 func TestProtectedEnv(t *testing.T) {
 	for _, name := range []string{"LD_PRELOAD", "node_options", "PATH", "PERSTACK_API_KEY"} {
-		y := newYard(t)
+		y := newFixture(t)
 		y.env(func(string) string { return "value" })
 		e := &expert.Expert{Key: "x", Name: "x", Skills: []*expert.Skill{{
 			Name: "a", Type: expert.StdioSkill, Command: "evilmcp", Args: []string{"good"}, RequiredEnv: []string{name},

@@ -14,7 +14,7 @@ import (
 // A stub stands for uvx: it gets what was understood of the command line, and is told
 // not to build packages.
 func TestUVX(t *testing.T) {
-	program, y := evil.Program(t), newYard(t)
+	program, y := evil.Program(t), newFixture(t)
 	bin := t.TempDir()
 	stub := "#!/bin/sh\necho \"$UV_NO_BUILD $*\" >seen\nexec '" + program + "' good\n"
 	if err := os.WriteFile(filepath.Join(bin, "uvx"), []byte(stub), 0o700); err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// mortal lives until the operation that its first argument names, and dies there: right
+// killedAt runs until the operation that its first argument names, and is killed there: right
 // after it, or when as many of its bytes are written as the second argument says. It
 // prints every record that was acknowledged.
-func mortal(s *Store) error {
+func killedAt(s *Store) error {
 	n, err := strconv.Atoi(os.Args[2])
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func TestKilledAtEveryOperation(t *testing.T) {
 func killed(t *testing.T, state string, op faulty.Op, args ...string) {
 	t.Helper()
 	dir, before := place(t, state)
-	cmd, out := child(t, "mortal", New(dir, nil), args...)
+	cmd, out := child(t, "killedAt", New(dir, nil), args...)
 	out.Buffer(nil, 1<<20)
 	want := bytes.Join(before, nil)
 	for out.Scan() {

@@ -28,10 +28,10 @@ import (
 const roleVariable = "PERSTACK_TEST_ROLE"
 
 var roles = map[string]func(s *Store) error{
-	"writer":  endlessWriter,
-	"limited": limitedWriter,
-	"full":    fullOpener,
-	"mortal":  mortal,
+	"writer":   endlessWriter,
+	"limited":  limitedWriter,
+	"full":     fullOpener,
+	"killedAt": killedAt,
 }
 
 func TestMain(m *testing.M) {

@@ -75,20 +75,20 @@ func (t trial) look(ctx context.Context) (*account, error) {
 	if a.info, err = store.FindJob(ctx, history, jobID); err != nil {
 		return nil, err
 	}
-	teller := teller{account: a, workspace: filepath.Join(t.dir, workspaceName), runs: map[string]*story{}, steps: map[string]int{}, children: map[string]string{}}
+	sorter := sorter{account: a, workspace: filepath.Join(t.dir, workspaceName), runs: map[string]*story{}, steps: map[string]int{}, children: map[string]string{}}
 	for r, err := range history.Read(ctx, jobID, 0) {
 		if err != nil {
 			return nil, err
 		}
-		if err := teller.tell(r.Event); err != nil {
+		if err := sorter.tell(r.Event); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-// A teller sorts records into stories.
-type teller struct {
+// A sorter sorts records into stories.
+type sorter struct {
 	*account
 	workspace string
 	runs      map[string]*story // by id
@@ -97,7 +97,7 @@ type teller struct {
 	spec      string            // as it was recorded first
 }
 
-func (t *teller) tell(e event.Event) error {
+func (t *sorter) tell(e event.Event) error {
 	t.ids[e.ID] = true
 	t.job = t.job.Apply(e)
 	if e.IsRuntime() {
@@ -137,7 +137,7 @@ func (t *teller) tell(e event.Event) error {
 
 // open begins the story of a Run. Its place is told by Experts and calls: ids of Runs and
 // checkpoints are others in every run of a job.
-func (t *teller) open(e event.Event, b event.StartRun) *story {
+func (t *sorter) open(e event.Event, b event.StartRun) *story {
 	s := &story{path: e.ExpertKey, key: e.ExpertKey, task: taskOf(b.InputMessages)}
 	if by := b.DelegatedBy; by != nil {
 		parent := "nobody"
@@ -174,7 +174,7 @@ func originOf(b event.StartRun) string {
 
 // checkSpec holds every start to the Spec that was recorded first. Each process records it
 // once, with the coordinator: how often depends on the cuts.
-func (t *teller) checkSpec(s *story, b event.StartRun) {
+func (t *sorter) checkSpec(s *story, b event.StartRun) {
 	spec := normal(string(b.Spec), t.workspace)
 	switch {
 	case t.spec == "" && spec == "":
@@ -189,7 +189,7 @@ func (t *teller) checkSpec(s *story, b event.StartRun) {
 }
 
 // check holds a parent to the Runs that it named first.
-func (t *teller) check(s *story, b event.CallDelegate) {
+func (t *sorter) check(s *story, b event.CallDelegate) {
 	for _, d := range b.Delegates {
 		key := callKey(s.path, d.ToolCallID)
 		if first, ok := t.children[key]; ok && first != d.RunID {
@@ -205,7 +205,7 @@ var (
 )
 
 // normal writes an event without what differs between two runs of a job.
-func (t *teller) normal(e event.Event) (string, error) {
+func (t *sorter) normal(e event.Event) (string, error) {
 	data, err := event.Marshal(e)
 	if err != nil {
 		return "", err

@@ -32,7 +32,7 @@ func compare(t trial, reference *account, cuts []*account, final *account) []fin
 	c.evidence()
 	c.listed()
 	if t.sabotage != somethingElse { // what the user wanted then has another course
-		c.courses()
+		c.compareRuns()
 	}
 	return c.found
 }
@@ -146,8 +146,8 @@ func (c *comparison) listed() {
 	}
 }
 
-// courses compares the Runs, one by one.
-func (c *comparison) courses() {
+// compareRuns compares the Runs, one by one.
+func (c *comparison) compareRuns() {
 	outcomes := c.outcomes()
 	switch want, got := c.reference.job, c.final.job; {
 	case got.Status != want.Status:
@@ -163,7 +163,7 @@ func (c *comparison) courses() {
 			}
 			continue
 		}
-		c.course(path, expected(c.reference.stories[path], outcomes[path]), slices.Clone(s.items))
+		c.compareRun(path, expected(c.reference.stories[path], outcomes[path]), slices.Clone(s.items))
 	}
 	for path := range c.final.stories {
 		if _, ok := c.reference.stories[path]; !ok {
@@ -184,8 +184,8 @@ func (c *comparison) courses() {
 	}
 }
 
-// course compares one Run.
-func (c *comparison) course(path string, want, got []item) {
+// compareRun compares one Run.
+func (c *comparison) compareRun(path string, want, got []item) {
 	if c.job.limited() {
 		want, got = c.limited(path, withoutCuts(withoutWarnings(want)), withoutCuts(withoutWarnings(got)))
 	} else {

@@ -24,22 +24,22 @@ const (
 	shownName = "shown" // kept events that a listener was told, by id
 )
 
-// An exhibit is one file of evidence. It is not flushed: a line survives the death of the
+// An evidenceFile is one file of evidence. It is not flushed: a line survives the death of the
 // process that wrote it.
-type exhibit struct{ f *os.File }
+type evidenceFile struct{ f *os.File }
 
-func openExhibit(dir, name string) (*exhibit, error) {
+func openEvidence(dir, name string) (*evidenceFile, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	return &exhibit{f}, err
+	return &evidenceFile{f}, err
 }
 
 // note adds a line, with one write.
-func (e *exhibit) note(format string, args ...any) error {
+func (e *evidenceFile) note(format string, args ...any) error {
 	_, err := fmt.Fprintf(e.f, format+"\n", args...)
 	return err
 }
 
-// lines reads an exhibit. A missing file has none.
+// lines reads an evidence file. A missing file has none.
 func lines(dir, name string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if os.IsNotExist(err) {
@@ -55,17 +55,17 @@ const (
 	slowTool = "slow" // has an effect, and runs for a while after it
 )
 
-// witness is a skill whose tools do nothing but leave evidence.
-type witness struct {
-	ran      *exhibit
+// evidenceSkill is a skill whose tools do nothing but leave evidence.
+type evidenceSkill struct {
+	ran      *evidenceFile
 	branch   string
 	careless bool // it says that it can all be repeated
 }
 
-func (w *witness) Name() string { return "witness" }
-func (w *witness) Close() error { return nil }
+func (w *evidenceSkill) Name() string { return "witness" }
+func (w *evidenceSkill) Close() error { return nil }
 
-func (w *witness) Tools(context.Context) ([]skill.Tool, error) {
+func (w *evidenceSkill) Tools(context.Context) ([]skill.Tool, error) {
 	const schema = `{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`
 	return []skill.Tool{
 		{Name: lookTool, InputSchema: rawjson.Value(schema), Repeatable: true, ReadOnly: true},
@@ -75,7 +75,7 @@ func (w *witness) Tools(context.Context) ([]skill.Tool, error) {
 }
 
 // Call writes down whose call it is. Ids are unique in a Run, and tasks in a job.
-func (w *witness) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
+func (w *evidenceSkill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
 	var args struct {
 		Task string `json:"task"`
 	}

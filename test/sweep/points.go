@@ -126,7 +126,7 @@ func (p *points) flush() error {
 	if err != nil {
 		return err
 	}
-	e, err := openExhibit(p.dir, durableName)
+	e, err := openEvidence(p.dir, durableName)
 	if err != nil {
 		return err
 	}

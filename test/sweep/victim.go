@@ -64,8 +64,8 @@ func runVictim(dir, jobName, killAt, sabotage string) error {
 	}
 	v := &victim{job: jobs[i], points: &points{dir: dir, killAt: n}}
 	v.history = file.New(filepath.Join(dir, storageName), &file.Options{Disk: watchedDisk{v.points}})
-	for name, to := range map[string]**exhibit{ranName: &v.ran, paidName: &v.paid, shownName: &v.shown} {
-		if *to, err = openExhibit(dir, name); err != nil {
+	for name, to := range map[string]**evidenceFile{ranName: &v.ran, paidName: &v.paid, shownName: &v.shown} {
+		if *to, err = openEvidence(dir, name); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ type victim struct {
 	history store.Store
 	files   *workspace.Workspace
 
-	ran, paid, shown *exhibit
+	ran, paid, shown *evidenceFile
 
 	careless bool   // all tools are said to be repeatable
 	lazy     bool   // nothing is flushed
@@ -209,7 +209,7 @@ func (v *victim) emit(e event.Event) error {
 }
 
 func (v *victim) skills(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
-	all := []skill.Skill{baseskill.New(baseskill.Options{Workspace: v.files}), &witness{v.ran, v.branch, v.careless}}
+	all := []skill.Skill{baseskill.New(baseskill.Options{Workspace: v.files}), &evidenceSkill{v.ran, v.branch, v.careless}}
 	for _, e := range req.Delegates {
 		all = append(all, delegate.New(e))
 	}

@@ -68,7 +68,7 @@ func tryAttacks(t *testing.T) {
 		place, role string
 		inside      bool
 	}{{"outside", "attack", false}, {"inside", "attack", true}, {"grandchild", "grandchild", true}} {
-		t.Run(tt.place, func(t *testing.T) { results[tt.place] = assault(t, tt.role, tt.inside) })
+		t.Run(tt.place, func(t *testing.T) { results[tt.place] = runAttacks(t, tt.role, tt.inside) })
 	}
 	if t.Failed() {
 		return
@@ -112,8 +112,8 @@ func among(list []syscall.Errno, got string) bool {
 	return slices.ContainsFunc(list, func(e syscall.Errno) bool { return verdict(e) == got })
 }
 
-// assault sets the scene up again, runs the attack, and returns its outcome.
-func assault(t *testing.T, role string, inside bool) map[string]string {
+// runAttacks sets the scene up again, runs the attacks, and returns their outcomes.
+func runAttacks(t *testing.T, role string, inside bool) map[string]string {
 	s := &scene{Own: t.TempDir(), ReadOnly: t.TempDir(), Outside: t.TempDir(), Tester: os.Getpid()}
 	s.setUp(t)
 	supervisor := newSupervisor(t)

@@ -51,7 +51,7 @@ func Program(tb testing.TB, importPath string) string {
 // build keeps programs under the digest of everything that is linked into them: a change
 // anywhere below gives another name, and a program is never one of another source.
 func build(importPath string) (string, error) {
-	dir, err := shelf()
+	dir, err := programDir()
 	if err != nil {
 		return "", err
 	}
@@ -96,9 +96,9 @@ func digest(importPath string) (string, error) {
 	return hex.EncodeToString(sum[:12]), nil
 }
 
-// shelf is the directory of programs. It is in the user's cache, where no other user can
+// programDir is the directory of programs. It is in the user's cache, where no other user can
 // put a program under a name that we would trust.
-func shelf() (string, error) {
+func programDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		// Without a home, Go itself needs to be told of a place.

@@ -46,7 +46,7 @@ func Publish(tb testing.TB, r *node.Registry, programs ...string) {
 	}
 }
 
-// cutDigest takes off what the shelf of programs puts behind a name.
+// cutDigest removes the digest that [daemon.Program] adds to a name.
 func cutDigest(name string) string {
 	for i := range name {
 		if name[i] == '-' {

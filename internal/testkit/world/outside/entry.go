@@ -34,14 +34,14 @@ type Entry struct {
 	Pings int64  `json:"pings,omitzero"` // of a sync: ICMP echo requests that the machine has answered
 }
 
-// A teller writes entries, one at a time.
-type teller struct {
+// An entryWriter writes entries, one at a time.
+type entryWriter struct {
 	role string
 	mu   sync.Mutex
 	out  io.Writer
 }
 
-func (t *teller) tell(e Entry) {
+func (t *entryWriter) tell(e Entry) {
 	e.Where = t.role
 	line, err := json.Marshal(e)
 	if err != nil {

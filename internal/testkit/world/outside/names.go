@@ -23,7 +23,7 @@ var typeNames = map[uint16]string{typeA: "A", 2: "NS", typeCNAME: "CNAME", 12: "
 
 // A nameServer answers over UDP and TCP.
 type nameServer struct {
-	*teller
+	*entryWriter
 	liar *liar
 }
 

@@ -18,17 +18,17 @@ const RelayPort = 3128
 // password, any one, tells which it was shown, and leads where the name server would.
 // It looks up no names, so that each query to the name server comes from another program.
 type relay struct {
-	*teller
+	*entryWriter
 	liar *liar
 }
 
 // relays opens the port of the relay.
-func (t *teller) relays(ctx context.Context, places Places) error {
+func (t *entryWriter) relays(ctx context.Context, places Places) error {
 	l, err := listen(ctx, RelayPort)
 	if err != nil {
 		return err
 	}
-	r := &relay{teller: t, liar: &liar{places: places, asked: map[string]int{}}}
+	r := &relay{entryWriter: t, liar: &liar{places: places, asked: map[string]int{}}}
 	go accept(ctx, l, r.connection)
 	return nil
 }

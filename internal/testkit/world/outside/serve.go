@@ -45,7 +45,7 @@ type Options struct {
 
 // Serve plays a role until ctx is done.
 func Serve(ctx context.Context, o Options) error {
-	t := &teller{role: o.Role, out: o.Out}
+	t := &entryWriter{role: o.Role, out: o.Out}
 	var err error
 	switch o.Role {
 	case RoleDNS:
@@ -75,8 +75,8 @@ func Serve(ctx context.Context, o Options) error {
 }
 
 // names opens the ports of the name server.
-func (t *teller) names(ctx context.Context, places Places) error {
-	s := &nameServer{teller: t, liar: &liar{places: places, asked: map[string]int{}}}
+func (t *entryWriter) names(ctx context.Context, places Places) error {
+	s := &nameServer{entryWriter: t, liar: &liar{places: places, asked: map[string]int{}}}
 	packets, err := listenPacket(ctx, 53)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (t *teller) names(ctx context.Context, places Places) error {
 }
 
 // sites opens the ports of a web server.
-func (t *teller) sites(ctx context.Context, dir string, answer func(http.ResponseWriter, *http.Request, []byte)) error {
+func (t *entryWriter) sites(ctx context.Context, dir string, answer func(http.ResponseWriter, *http.Request, []byte)) error {
 	certificate, err := os.ReadFile(filepath.Join(dir, "ca.pem"))
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (t *teller) sites(ctx context.Context, dir string, answer func(http.Respons
 	if err != nil {
 		return err
 	}
-	s := &site{teller: t, authority: authority, answer: answer}
+	s := &site{entryWriter: t, authority: authority, answer: answer}
 	open := func(ports []int, serve func(net.Listener)) {
 		for _, port := range ports {
 			l, e := listen(ctx, port)

@@ -30,7 +30,7 @@ func (w *watched) Read(p []byte) (int, error) {
 // A reportingListener reports each connection.
 type reportingListener struct {
 	net.Listener
-	*teller
+	*entryWriter
 }
 
 func (d reportingListener) Accept() (net.Conn, error) {
@@ -48,7 +48,7 @@ func (d reportingListener) Accept() (net.Conn, error) {
 // A site is a web server: it answers every request with its own words, or as its handler
 // does.
 type site struct {
-	*teller
+	*entryWriter
 	authority *Authority
 	answer    func(w http.ResponseWriter, r *http.Request, body []byte)
 }
@@ -114,7 +114,7 @@ func accept(ctx context.Context, l net.Listener, each func(context.Context, net.
 }
 
 // echo answers every packet.
-func (t *teller) echo(conn net.PacketConn) {
+func (t *entryWriter) echo(conn net.PacketConn) {
 	buf := make([]byte, 4096)
 	for {
 		n, from, err := conn.ReadFrom(buf)
