@@ -19,13 +19,13 @@ import (
 )
 
 // docker measures what isolation costs: how much longer a run of one step takes in
-// containers than without, in units of the least that an engine can do with the same
+// containers than without, in units of the least that a daemon can do with the same
 // image, which is to start a container, wait for its end and remove it.
 //
 // More than half a second of it is the self-test, which waits for answers that must not
-// come: the faster an engine is, the more containers fit into it.
+// come: the faster a daemon is, the more containers fit into it.
 //
-// On a machine without an engine it is left out; in CI there has to be one.
+// On a machine without a daemon it is left out; in CI there has to be one.
 func docker(ctx context.Context, dir string, p programs) ([]figure, error) {
 	api, err := dockerDaemon(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (t roundTimes) cpu() float64    { return t.docker.times(t.builtIn) }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// middle is the median of something.
+// middle is the median of one value of all rounds.
 func middle(all []roundTimes, of func(roundTimes) float64) float64 {
 	values := make([]float64, len(all))
 	for i, t := range all {
@@ -179,8 +179,8 @@ func middle(all []roundTimes, of func(roundTimes) float64) float64 {
 	return values[len(values)/2]
 }
 
-// times takes the three by turns. Of each round the ratio is taken, and of the ratios the
-// middle one: an engine that others use as well is slow at everything.
+// times measures the three by turns. The result is the median of the ratios of
+// each round: a daemon that others use as well is slow at everything.
 func (y *dockerProject) times(ctx context.Context, n int) (all []roundTimes, err error) {
 	for range n {
 		var t roundTimes

@@ -24,7 +24,7 @@ import (
 )
 
 // memory looks at a run while it waits for its model: at its process on this machine, and
-// at what the engine counts against the limits of its two containers.
+// at what the daemon counts against the limits of its two containers.
 func (y *dockerProject) memory(ctx context.Context) (figures []figure, err error) {
 	id := "bench" + strings.ToLower(rand.Text())
 	cmd := y.inDocker(ctx, "slow.toml", "--job-id", id)()
@@ -105,7 +105,7 @@ func interrupt(cmd *exec.Cmd) error {
 	return err
 }
 
-// requests counts what a run asks of the engine, at a relay before it.
+// requests counts the requests of a run to the daemon, at a relay before it.
 func (y *dockerProject) requests(ctx context.Context) (float64, error) {
 	network, address, ok := strings.Cut(y.api.DaemonHost(), "://")
 	if !ok {

@@ -20,7 +20,7 @@ import (
 // connection takes, and an answer in an open one; how fast it carries; and what a hundred
 // tunnels cost in memory.
 //
-// All that it may reach is public, and here is nothing public. So it is given an upstream
+// The proxy connects to public addresses only, and here are none. So it gets an upstream
 // proxy, which is the server as well: a client that uses it directly has the same path with one
 // hop less.
 func egress(ctx context.Context, p programs) ([]figure, error) {

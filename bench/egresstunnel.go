@@ -104,8 +104,8 @@ func (*helloOnly) Close() error                     { return nil }
 func (*helloOnly) SetDeadline(time.Time) error      { return nil }
 func (*helloOnly) SetWriteDeadline(time.Time) error { return nil }
 
-// newSource starts the server at the other end: an upstream proxy that is what it connects
-// to.
+// newSource starts the server at the other end: an upstream proxy that is also the server that
+// clients ask for.
 func newSource(ctx context.Context) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

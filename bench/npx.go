@@ -12,7 +12,7 @@ import (
 
 // npx measures what isolation and the sandboxes cost an Expert with three servers from npm,
 // each of which answers once. The measuring is done by a benchmark: see package bench/npx.
-// On a machine without an engine or the components it is left out; in CI both are there.
+// On a machine without a daemon or the components it is left out; in CI both are there.
 func npx(ctx context.Context) ([]figure, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-run", "^$", "-bench", "BenchmarkThreeSkills", "-benchtime", "5x", "./bench/npx")
 	out, err := cmd.CombinedOutput()

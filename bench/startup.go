@@ -42,7 +42,7 @@ func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The server refuses the first request for good, so the process ends behind it.
+	// The server refuses the first request for good, so the process ends after it.
 	refusing, stop, err := serve("[[turn]]\n[turn.error]\nstatus = 400\ntype = \"invalid_request_error\"\nmessage = \"no\"\n")
 	if err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 		"a Run that has not begun":    {nil, rest[0].Event},
 		"a path as id":                {[]event.Event{start}, alter(rest[0].Event, func(e *event.Event) { e.ID = "../../x" })},
 		"a Run that begins twice":     {[]event.Event{start}, start},
-		"an unknown parent":            {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
+		"an unknown parent":           {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
 		"a second coordinator":        {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID = "second" })},
 		"a decision of the proxy":     {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.ProxyAccess{Action: "allowed"} })},
 		"a check of the sandbox":      {nil, alter(start, func(e *event.Event) { e.Body = event.SandboxCheck{OK: true} })},

@@ -107,7 +107,8 @@ func WithCall(ctx context.Context, toolCallID string) context.Context {
 	return context.WithValue(ctx, callKey{}, toolCallID)
 }
 
-// Report sends a note of a running tool to the listener of ctx, if there is one.
+// Report sends a note of a running tool to the listener of ctx, if there is one. In a Run, a note
+// that comes after the tool has returned is dropped.
 func Report(ctx context.Context, message string) {
 	if p, ok := ctx.Value(progressKey{}).(Progress); ok {
 		id, _ := ctx.Value(callKey{}).(string)

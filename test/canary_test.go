@@ -83,7 +83,7 @@ func TestCanary(t *testing.T) {
 	})
 }
 
-// A step is a call of the script, with what its result must have.
+// A step is a call of the script, with what its result must contain.
 type canaryStep struct {
 	tool string
 	args map[string]any
@@ -222,7 +222,7 @@ func newCanary(t *testing.T, program, script string) *canary {
 	}}
 }
 
-// canaryFiles are what the user put into the workspace. They hold the secrets, and keep them.
+// canaryFiles are what the user put into the workspace. They hold the secrets, and must not change.
 func canaryFiles(t *testing.T) map[string]string {
 	t.Helper()
 	var picture bytes.Buffer
@@ -273,7 +273,7 @@ func (c *canary) run(code int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// shows notes what somebody was shown.
+// shows records what was shown.
 func (c *canary) shows(where, text string) { c.seen[where] = text }
 
 // check looks for the secrets in everything that is known of the run.

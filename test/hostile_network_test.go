@@ -12,8 +12,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
-// A listener is the server of somebody who made a repository. It refuses everything and
-// remembers what it was told.
+// A listener is the server of an attacker who made a repository. It refuses everything and
+// remembers what it was sent.
 type listener struct {
 	mu   sync.Mutex
 	told []string

@@ -29,8 +29,8 @@ type visit struct {
 	code          int
 }
 
-// visitRepository unpacks a repository and runs perstack in it, as somebody does who cloned
-// it. Whatever the repository is, four things hold: the command ends, nothing appears in
+// visitRepository unpacks a repository and runs perstack in it, as a user does who cloned
+// it. Whatever the repository contains, four things hold: the command ends, nothing appears in
 // the directory beside it, and neither the user's file nor the user's key is shown.
 func visitRepository(t *testing.T, dir string, args ...string) visit {
 	t.Helper()
@@ -198,7 +198,7 @@ func TestHostileWritesToRepository(t *testing.T) {
 	}
 }
 
-// A new run takes nothing over from a history that came with the repository, and who
+// A new run uses nothing of a history that came with the repository, and a user who
 // looks at that history is told what is wrong with it.
 func TestHostileHistory(t *testing.T) {
 	dir := evil.Repository(t, "prepared-history")

@@ -29,7 +29,7 @@ func (p npmProject) inspect(t *testing.T, args ...string) (answer string, code i
 	return string(out), code
 }
 
-// The MCP Inspector, which others hold their servers against, lists and calls the base
+// The MCP Inspector, with which authors test their servers, lists and calls the base
 // tools over both transports.
 func TestNPMInspector(t *testing.T) {
 	p := newNPMProject(t)

@@ -112,7 +112,7 @@ func checkpointOf(t *testing.T, dir, expert string) string {
 	return ""
 }
 
-// isolationScript has everybody say its words in every way there is, but for queries and
+// isolationScript has each Expert use its words in every way there is, except in queries and
 // answers.
 func isolationScript() string {
 	var b strings.Builder

@@ -159,7 +159,7 @@ var everything = []toolCall{
 	{"environment", "get-env", `{}`},
 }
 
-// checkEverything holds the results against what the server is known to say, over
+// checkEverything compares the results with what the server is known to say, over
 // whichever transport.
 func checkEverything(t *testing.T, o outcome) {
 	t.Helper()

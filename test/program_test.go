@@ -62,7 +62,7 @@ var programDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp(""
 // released is perstack as users have it, built for the first test that wants it.
 var released = sync.OnceValues(func() (string, error) { return compiled("released", "cmd/perstack") })
 
-// program returns perstack as users have it: it shields itself before anything else.
+// program returns perstack as users have it: it hardens its process before anything else.
 func program(t *testing.T) string {
 	t.Helper()
 	path, err := released()

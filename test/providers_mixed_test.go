@@ -28,8 +28,8 @@ var foreignSettings = map[string]string{
 	"openai-compatible": "baseUrl = \"https://leak.invalid/v1\"\n",
 }
 
-// TestSettingsStayWithTheirProvider: [provider.setting] belongs to the provider that it
-// stands with. With --provider another one is asked, and nothing of it is sent there.
+// TestSettingsStayWithTheirProvider: [provider.setting] belongs to the provider of its
+// table. With --provider another one is used, and no such setting is sent to it.
 func TestSettingsStayWithTheirProvider(t *testing.T) {
 	for _, s := range modeltest.Subjects() {
 		if s.Setting.UseDeploymentBasedURLs {

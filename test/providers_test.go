@@ -30,8 +30,8 @@ type played struct {
 	npm      bool
 }
 
-// The commands are those that the examples show their readers. An Expert is known to a
-// service by nothing but its instruction: systems has a phrase of each one's.
+// The commands are those that the examples show their readers. A service knows an
+// Expert only by its instruction: systems has a phrase of each.
 var everywhere = map[string]played{
 	"demo": {
 		files: "../internal/cli/demo/files", commands: [][]string{{"run", "reporter", "Write the report of this week."}}, codes: []int{host.ExitOK},
@@ -132,7 +132,7 @@ func (p played) script(cassette string) string {
 	})
 }
 
-// left is what a run leaves: files, and its last words.
+// left is what a run leaves: files, and its answer.
 type left struct {
 	tree map[string]string
 	said string
@@ -189,7 +189,7 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-// choose has perstack.toml name a provider and its model, as a reader would.
+// choose writes a provider and its model into perstack.toml, as a reader would.
 func choose(t *testing.T, dir string, s *modeltest.Subject) {
 	t.Helper()
 	path := filepath.Join(dir, manifest.FileName)

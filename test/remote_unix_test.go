@@ -118,7 +118,7 @@ headers = { %s = "Bearer ${FAR_TOKEN}" }
 }
 
 // With a lockfile a remote server is not even reached before the first call, over each
-// transport; and it is held against the lock when it is.
+// transport; when it is, it is compared with the lock.
 func TestNPMInstallRemote(t *testing.T) {
 	for _, tt := range []struct{ transport, skill, path string }{
 		{"streamableHttp", "mcpHttpSkill", "/mcp"},
@@ -166,7 +166,7 @@ allowPrivateEndpoint = true
 			o.expect(t, "echo", false, "it is me")
 			o.connected(t, "everything")
 
-			// Somebody else answers there now.
+			// Another server answers there now.
 			later := httptest.NewServer(http.NotFoundHandler())
 			defer later.Close()
 			mu.Lock()
@@ -217,7 +217,7 @@ packageName = "`+node.Everything+"@"+p.Version(t, node.Everything)+`"
 	}
 }
 
-// What a model is shown are the tools that pick and omit leave, under the names that are
+// A model is shown the tools that pick and omit leave, under the names that are
 // offered, with what servers hide in their texts made visible.
 func TestModelSeesTools(t *testing.T) {
 	script, err := llm.Parse("script", []byte("[[turn]]\ntext = \"Done.\"\n"))
@@ -308,8 +308,8 @@ toolPrefix = true
 	}
 }
 
-// The program itself, and not only its parts: who has no token, or comes by another name
-// or from a page, gets nothing; and it listens for this machine alone.
+// The program itself, and not only its parts: a client without the token, or that uses another name
+// or is a web page, gets nothing; and it listens for this machine alone.
 func TestHTTPServerGuard(t *testing.T) {
 	s := serveHTTP(t, t.TempDir())
 	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`

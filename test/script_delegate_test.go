@@ -13,7 +13,7 @@ import (
 // runs compares the Runs on the last standard output, of a run or of perstack log --json, with
 // a file: one line a Run, of its Expert, of the Expert that delegated, and of its state
 // events. A Run that was resumed under the same id is one line. Lines can be in any
-// order, since Runs that work side by side start in any.
+// order, since parallel Runs start in any.
 func runs(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: runs FILE")

@@ -19,8 +19,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
 
-// Scripts about what happens side by side, or is given up half-way: in them a race would
-// show, so these run the program that the race detector watches.
+// Scripts about parallel work, or work that is cancelled: in them a race would
+// show, so these run the program with the race detector.
 var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "skill_dies", "skill_handover", "skill_lazy", "skill_parallel", "skill_stdio", "skill_timeout"}
 
 // TestScripts runs the scripts. Beside the usual commands they have:
@@ -35,7 +35,7 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	                          anthropic, lead to it
 //
 // The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
-// [sandboxes] holds where the kernel keeps sandboxes; in CI a script that asks for it fails where
+// [sandboxes] holds where the kernel can enforce sandboxes; in CI a script that needs it fails where
 // it does not.
 func TestScripts(t *testing.T) {
 	evilmcp := filepath.Dir(evil.Program(t))
@@ -155,7 +155,7 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	server := llm.New(script)
 	_, stop := server.Serve()
 	ts.Defer(stop)
-	// A file with credentials must not lie among those that an Expert may read.
+	// A file with credentials must not be among those that an Expert can read.
 	dir, err := os.MkdirTemp("", "llm")
 	ts.Check(err)
 	ts.Defer(func() { _ = os.RemoveAll(dir) })

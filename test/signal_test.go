@@ -147,8 +147,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// interruptTwice interrupts perstack, and again when that is not taken for the same any
-// more, unless all has ended before.
+// interruptTwice interrupts perstack, and again when that does not count as the same interrupt any
+// more, unless everything has ended before.
 func interruptTwice(t *testing.T, cmd *exec.Cmd, stderr *lines) {
 	t.Helper()
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -93,7 +93,7 @@ func newProject(b *testing.B, image string) *project {
 	return p
 }
 
-// give hands the project to somebody else, if we are root: a container never runs as root.
+// give makes another user the owner of the project, if we are root: a container never runs as root.
 func (p *project) give(b *testing.B) {
 	b.Helper()
 	if os.Getuid() != 0 {

@@ -37,7 +37,7 @@ func TestLockedTree(t *testing.T) {
 		"place odd":           {`node_modules/inner`, `node_modules/.inner`},
 		"no integrity":        {`"integrity":"` + sum + `"}`, `"inBundle":false}`},
 		"none at all":         {`,"integrity":"` + sum + `"}`, `}`},
-		"without a bundler":    {`"integrity":"` + sum + `"}`, `"inBundle":true}`},
+		"without a bundler":   {`"integrity":"` + sum + `"}`, `"inBundle":true}`},
 		"another package":     {`"node_modules/tool":{`, `"node_modules/tool":{"name":"evil",`},
 		"weak":                {`"integrity":"` + sum + `"}`, `"integrity":"sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="}`},
 		"short":               {`"integrity":"` + sum + `"}`, `"integrity":"sha512-AAAA"}`},

@@ -120,7 +120,7 @@ func TestCheckContainer(t *testing.T) {
 		"as usual":       {enough("openai").choose("openai", "gpt-5"), ""},
 		"ollama here":    {env{}.choose("ollama", "gpt-oss:20b"), "ollama at http://127.0.0.1:11434 is on this machine, and nothing in the container reaches this machine; use the local runtime, or put it behind https on a public name"},
 		"localhost":      {env{"OLLAMA_BASE_URL": "http://localhost:11434"}.choose("ollama", "gpt-oss:20b"), "ollama at http://localhost:11434 is on this machine"},
-		"local":        {env{"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}.choose("ollama", "gpt-oss:20b"), "ollama at http://192.168.1.5:11434 is in a private network"},
+		"local":          {env{"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}.choose("ollama", "gpt-oss:20b"), "ollama at http://192.168.1.5:11434 is in a private network"},
 		"one label":      {enough("openai").with("OPENAI_BASE_URL", "https://gateway/v1").choose("openai", "gpt-5"), "openai at https://gateway is in a private network"},
 		"plain":          {env{"OLLAMA_BASE_URL": "http://ollama.example"}.choose("ollama", "gpt-oss:20b"), "ollama at http://ollama.example is not https"},
 		"another port":   {enough("openai").with("OPENAI_BASE_URL", "https://gw.example:8443/v1").choose("openai", "gpt-5"), "openai at https://gw.example:8443 is not at port 443"},

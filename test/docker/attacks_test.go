@@ -155,7 +155,7 @@ func hasTest(t *testing.T, name string) bool {
 	return false
 }
 
-// TestWorkspacePaths has workspaces that are none, and one whose name would be something
+// TestWorkspacePaths uses invalid workspaces, and one whose name would mean something
 // else to a shell, to a file of YAML, or to the daemon.
 func TestWorkspacePaths(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ const oddPath = "/opt/odd/bin"
 
 // baseImage makes an image that wants to run as root, has a program, an entry point and a
 // health check of its own, directories that everybody may write to, and variables that
-// would turn other programs.
+// would change how other programs work.
 func baseImage(t *testing.T, config archive.Config) string {
 	t.Helper()
 	f, err := os.Open(scoutProgram(t))
@@ -68,7 +68,7 @@ func baseImage(t *testing.T, config archive.Config) string {
 }
 
 // TestBaseImage runs on an image of the user's: its programs are found, and nothing else
-// of it has a say.
+// of it has an effect.
 func TestBaseImage(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -121,7 +121,7 @@ func TestBaseImage(t *testing.T) {
 		t.Errorf("the base image is not below: %v", first.Places["/etc"].Files)
 	}
 
-	// The same, as the file says it. That is said, for the user did not.
+	// The same, set in the file. perstack says so, because the user did not set it.
 	text := strings.Replace(string(p.read("perstack.toml")), "[docker]\n", fmt.Sprintf("[docker]\nbaseImage = %q\n", base), 1)
 	p.write("perstack.toml", []byte(text), 0o644)
 	out := p.run("worker", "second", "--job-id", p.job()).must(t, 0)
@@ -131,7 +131,7 @@ func TestBaseImage(t *testing.T) {
 	p.checkBased(p.report("second.json"))
 }
 
-// checkBased holds what a command on a base image is, and what it was given.
+// checkBased checks how a command on a base image runs, and its variables.
 func (p *project) checkBased(r scout.Report) {
 	p.t.Helper()
 	if r.Program != oddPath+"/scoutd" {
@@ -166,7 +166,7 @@ func checkVariables(t *testing.T, environ []string) {
 	}
 }
 
-// TestBaseImageIsRefused names images that cannot be stood on.
+// TestBaseImageIsRefused names images that cannot be a base.
 func TestBaseImageIsRefused(t *testing.T) {
 	t.Parallel()
 	need(t)

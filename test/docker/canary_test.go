@@ -20,7 +20,7 @@ import (
 )
 
 // TestSecretsCanary plants secrets wherever a user has them and looks for them wherever
-// somebody else could look, while a command runs and afterwards.
+// another program could look, while a command runs and afterwards.
 func TestSecretsCanary(t *testing.T) {
 	t.Parallel()
 	canary := "CaNaRy" + rand.Text()[:10]
@@ -156,7 +156,7 @@ func (l *looker) atProcesses(own int) {
 	}
 }
 
-// gave is the secret that a process was given; a text that is nowhere if none.
+// gave is the secret that a process was given; a text that occurs nowhere if it got none.
 func (l *looker) gave(dir string) string {
 	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	words := strings.Split(string(line), "\x00")

@@ -20,7 +20,7 @@ func readIfThere(dir, name string) ([]byte, error) {
 	return data, err
 }
 
-// TestCleanUp ends runs in every way that is not a good end, and looks for what is left.
+// TestCleanUp ends runs in every way except success, and looks for what is left.
 // All other tests of this package look as well: see project.job.
 func TestCleanUp(t *testing.T) {
 	t.Parallel()
@@ -33,18 +33,18 @@ func TestCleanUp(t *testing.T) {
 		code     int
 		says     string
 	}{
-		"the provider refuses the key":      {script: bad, args: "worker go --max-retries 0", code: 1},
-		"an Expert that does not exist":     {script: bad, args: "missing go", code: 2, says: "missing"},
-		"a variable that is not set":        {script: bad, args: "worker go --env NOT_SET_AT_ALL", code: 2, says: "NOT_SET_AT_ALL"},
-		"a variable that is protected":      {script: bad, args: "worker go --env LD_PRELOAD", env: "LD_PRELOAD=", code: 2, says: "LD_PRELOAD"},
-		"a name that is no variable":        {script: bad, args: "worker go --env A=B", code: 2},
-		"a network that does not exist":      {settings: "-network", script: bad, args: "worker go", code: -1, says: "no-such-network"},
-		"a base URL of this machine":        {script: bad, args: "worker go", env: "ANTHROPIC_BASE_URL=http://127.0.0.1:8080/v1", code: 2, says: "127.0.0.1"},
-		"a base URL with another port":      {script: bad, args: "worker go", env: "ANTHROPIC_BASE_URL=https://x.llm.test:8443/v1", code: 2, says: "443"},
-		"a base image that does not exist":   {script: bad, args: "worker go --base-image perstack-no-such-image:1", code: -1, says: "docker pull"},
-		"a name in punycode":                {settings: "-punycode", script: bad, args: "worker go", code: 2, says: "xn--"}, // N5
-		"a workspace that does not exist":    {script: bad, args: "worker go --workspace /no/such/directory", code: 2},
-		"a provider without a server":        {script: bad, args: "worker go --max-retries 0", env: "ANTHROPIC_BASE_URL=https://x.nowhere.test/v1", code: 1},
+		"the provider refuses the key":     {script: bad, args: "worker go --max-retries 0", code: 1},
+		"an Expert that does not exist":    {script: bad, args: "missing go", code: 2, says: "missing"},
+		"a variable that is not set":       {script: bad, args: "worker go --env NOT_SET_AT_ALL", code: 2, says: "NOT_SET_AT_ALL"},
+		"a variable that is protected":     {script: bad, args: "worker go --env LD_PRELOAD", env: "LD_PRELOAD=", code: 2, says: "LD_PRELOAD"},
+		"a name that is no variable":       {script: bad, args: "worker go --env A=B", code: 2},
+		"a network that does not exist":    {settings: "-network", script: bad, args: "worker go", code: -1, says: "no-such-network"},
+		"a base URL of this machine":       {script: bad, args: "worker go", env: "ANTHROPIC_BASE_URL=http://127.0.0.1:8080/v1", code: 2, says: "127.0.0.1"},
+		"a base URL with another port":     {script: bad, args: "worker go", env: "ANTHROPIC_BASE_URL=https://x.llm.test:8443/v1", code: 2, says: "443"},
+		"a base image that does not exist": {script: bad, args: "worker go --base-image perstack-no-such-image:1", code: -1, says: "docker pull"},
+		"a name in punycode":               {settings: "-punycode", script: bad, args: "worker go", code: 2, says: "xn--"}, // N5
+		"a workspace that does not exist":  {script: bad, args: "worker go --workspace /no/such/directory", code: 2},
+		"a provider without a server":      {script: bad, args: "worker go --max-retries 0", env: "ANTHROPIC_BASE_URL=https://x.nowhere.test/v1", code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

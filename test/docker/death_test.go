@@ -11,7 +11,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
-// TestContainersDie kills the containers of a run, one and the other. The run ends, says
+// TestContainersDie kills the containers of a run, one after the other. The run ends, says
 // why and how to resume, leaves nothing behind, and can be resumed.
 func TestContainersDie(t *testing.T) {
 	t.Parallel()

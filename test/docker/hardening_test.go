@@ -117,7 +117,7 @@ func sameFile(t *testing.T, a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// checkContainer holds what K1 to K4, K7 say of both containers.
+// checkContainer checks K1 to K4 and K7 for both containers.
 func checkContainer(t *testing.T, c container.InspectResponse) {
 	t.Helper()
 	h, name := c.HostConfig, c.Name
@@ -214,7 +214,7 @@ func (s site) network(t *testing.T, name string) network.Inspect {
 }
 
 // isHarmless reports whether a variable of a container tells nothing of the run: where
-// programs are, and whom perstack trusts.
+// programs are, and which authorities perstack trusts.
 func isHarmless(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{"PATH", "HOME", "SSL_CERT_FILE", "SSL_CERT_DIR"}, name)

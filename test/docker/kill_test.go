@@ -108,7 +108,7 @@ func (p *project) startAndKill(job string, args []string, until func(*started)) 
 	return data[:bytes.LastIndexByte(data, '\n')+1] // a line that was torn off is not recorded
 }
 
-// journal is the history of a job as it lies on the disk; nothing if there is none yet.
+// journal is the history of a job as it is on the disk; nothing if there is none yet.
 func (p *project) journal(job string) []byte {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, "perstack", "jobs", job, "journal.jsonl"))

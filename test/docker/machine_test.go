@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A machine is the host as a container could see it: somebody listens at all its
-// addresses, TCP and UDP, and tells who came.
+// A machine is the host as a container could see it: it listens at all its
+// addresses, TCP and UDP, and reports connections.
 type machine struct {
 	addresses []string
 	port      int
@@ -75,7 +75,7 @@ func (m *machine) note(who string) {
 	m.came = append(m.came, who)
 }
 
-// visitors are those who came.
+// visitors are the connections.
 func (m *machine) visitors() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

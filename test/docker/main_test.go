@@ -44,7 +44,7 @@ func need(t *testing.T) *world.World {
 	return shared.world
 }
 
-// lasting is a test as far as what it makes outlives it: clean-up waits for the end of
+// lasting is a test whose clean-up waits for the end of
 // all tests.
 type lasting struct {
 	testing.TB

@@ -20,7 +20,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/world/outside"
 )
 
-// provider is the host of the model's service, as everybody has it. Only the matrix uses
+// provider is the usual host of the model's service. Only the matrix uses
 // it; other tests have hosts of their own.
 const provider = "api.anthropic.com"
 
@@ -51,7 +51,7 @@ type matrix struct {
 	events  map[string][]event.Event  // by phase
 }
 
-// TestEgressMatrix tries every way out, and every way to secrets and to power, from inside
+// TestEgressMatrix tries every way out, and every way to secrets and permissions, from inside
 // a fresh, a resumed and a forked run, and from one without sandboxes: as a command, as skills,
 // and as a delegate's command that may reach nothing. Each row asserts on what came of it inside, on the
 // proxyAccess events of the journal, and on what the servers outside saw.
@@ -173,7 +173,7 @@ func matrixScript(t *testing.T) string {
 			s.WriteString(call(t, b.tool, b.args))
 		}
 	}
-	// A fork begins behind results of the fresh run: what is new in it counts first.
+	// A fork begins after results of the fresh run: what is new in it counts first.
 	for _, phase := range phases {
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"by each in %s\"\n%s", phase, call(t, "dried", map[string]any{"query": "dry " + phase}))
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"by container in %s\"\n%s", phase, call(t, "twin__probe", map[string]any{})) // alone: others go to the limits
@@ -275,7 +275,7 @@ func (m *matrix) checkRows(phase, group string) {
 	}
 }
 
-// checkEvents holds the events of a listener against the rows, one for one: each attempt is
+// checkEvents compares the events of a listener with the rows, one for one: each attempt is
 // reported, and nothing else is.
 func (m *matrix) checkEvents(phase, group, listener string) {
 	m.t.Helper()
@@ -286,7 +286,7 @@ func (m *matrix) checkEvents(phase, group, listener string) {
 		}
 	}
 	rows := probe.Rows(m.configs[phase+group])
-	// What says more is matched first.
+	// The more specific row is matched first.
 	slices.SortStableFunc(rows, func(a, b probe.Row) int { return len(strings.Fields(b.Event)) - len(strings.Fields(a.Event)) })
 	for _, row := range rows {
 		if row.Event == "" {
@@ -298,7 +298,7 @@ func (m *matrix) checkEvents(phase, group, listener string) {
 					line = "allowed " + host
 				}
 			}
-			// Without the token may also be others who try.
+			// Attempts without the token can also be those of other groups.
 			at := slices.IndexFunc(events, func(e event.ProxyAccess) bool { return isEvent(e, line) && e.Reason != "token" })
 			if at < 0 {
 				at = slices.IndexFunc(events, func(e event.ProxyAccess) bool { return isEvent(e, line) })
@@ -401,7 +401,7 @@ func (m *matrix) checkBaseTools(phase string) {
 	}
 }
 
-// checkJournal holds the history against what was shown.
+// checkJournal compares the history with what was shown.
 func (m *matrix) checkJournal(job string) {
 	m.t.Helper()
 	m.perstack("log", job, "--verify").must(m.t, 0)
@@ -433,7 +433,7 @@ func (m *matrix) foreign(name string) bool {
 	return strings.HasSuffix(name, ".test") && !strings.Contains(name, m.tag)
 }
 
-// checkOutside holds what the servers saw against what was allowed. Names that other
+// checkOutside compares what the servers saw with what was allowed. Names that other
 // tests of this package ask for have other tags.
 func (m *matrix) checkOutside(phases, groups []string) {
 	m.t.Helper()

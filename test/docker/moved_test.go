@@ -10,7 +10,7 @@ import (
 
 // TestParentsCannotBeMoved keeps perstack.toml and the history in directories of the
 // workspace. A command that could move those could put another perstack.toml in their place
-// for the next run, which says where the key goes; and the history would lie open where
+// for the next run, which says where the key goes; and the history would be unprotected where
 // the next run does not look for it.
 func TestParentsCannotBeMoved(t *testing.T) {
 	t.Parallel()

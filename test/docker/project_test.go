@@ -24,10 +24,10 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/world"
 )
 
-// owner is whom a workspace belongs to when tests run as root: a container never does.
+// owner owns the workspaces when tests run as root: a container never runs as root.
 const owner = 1000
 
-// A project is a directory with an Expert in it, and who calls perstack there.
+// A project is a directory with an Expert in it, and the environment of perstack there.
 type project struct {
 	t     *testing.T
 	world *world.World
@@ -90,7 +90,7 @@ func (p *project) write(name string, data []byte, mode fs.FileMode) {
 	p.give()
 }
 
-// give hands the workspace to somebody who is not root, if we are.
+// give makes another user the owner of the workspace, if we are root.
 func (p *project) give() {
 	p.t.Helper()
 	if os.Getuid() != 0 || p.keeps {

@@ -135,8 +135,8 @@ func (t *sorter) tell(e event.Event) error {
 	return err
 }
 
-// open begins the story of a Run. Its place is told by Experts and calls: ids of Runs and
-// checkpoints are others in every run of a job.
+// open begins the story of a Run. Experts and calls identify it: ids of Runs and
+// checkpoints differ in every run of a job.
 func (t *sorter) open(e event.Event, b event.StartRun) *story {
 	s := &story{path: e.ExpertKey, key: e.ExpertKey, task: taskOf(b.InputMessages)}
 	if by := b.DelegatedBy; by != nil {
@@ -172,7 +172,7 @@ func originOf(b event.StartRun) string {
 	return b.From.RunID
 }
 
-// checkSpec holds every start to the Spec that was recorded first. Each process records it
+// checkSpec compares every start with the Spec that was recorded first. Each process records it
 // once, with the coordinator: how often depends on the cuts.
 func (t *sorter) checkSpec(s *story, b event.StartRun) {
 	spec := normal(string(b.Spec), t.workspace)
@@ -188,7 +188,7 @@ func (t *sorter) checkSpec(s *story, b event.StartRun) {
 	}
 }
 
-// check holds a parent to the Runs that it named first.
+// check compares the Runs that a parent names with those that it named first.
 func (t *sorter) check(s *story, b event.CallDelegate) {
 	for _, d := range b.Delegates {
 		key := callKey(s.path, d.ToolCallID)

@@ -11,7 +11,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// A finding is what must not be.
+// A finding is something that must not happen.
 type finding struct {
 	kind string
 	what string
@@ -24,14 +24,14 @@ const (
 	change = "unexpected"
 )
 
-// compare holds a job that was killed and resumed against one that was not.
+// compare compares a job that was killed and resumed with one that was not.
 func compare(t trial, reference *account, cuts []*account, final *account) []finding {
 	c := &comparison{job: t.job, kills: t.kills, powerCut: t.powerCut, reference: reference, cuts: cuts, final: final}
 	c.kept()
 	c.repeated()
 	c.evidence()
 	c.listed()
-	if t.sabotage != somethingElse { // what the user wanted then has another course
+	if t.sabotage != somethingElse { // then the user wanted something else
 		c.compareRuns()
 	}
 	return c.found
@@ -74,7 +74,7 @@ func (c *comparison) kept() {
 	}
 }
 
-// repeated checks that what was recorded at a kill was not done again behind it.
+// repeated checks that what was recorded before a kill was not done again after it.
 func (c *comparison) repeated() {
 	for _, cut := range c.cuts {
 		for _, s := range cut.stories {
@@ -211,8 +211,8 @@ func (c *comparison) compareRun(path string, want, got []item) {
 }
 
 // limited compares a Run of a job that meets its limit of steps. A step that is begun
-// again counts, so the limit is met earlier. Up to there the course is the same. A delegate
-// that was cut is not begun again when no step is left: it waits for more to be allowed.
+// again counts, so the limit is reached earlier. Up to there the records are the same. A delegate
+// that was cut is not begun again when no step is left: it waits until more steps are allowed.
 func (c *comparison) limited(path string, want, got []item) (_, _ []item) {
 	if len(want) == 0 || len(got) == 0 || len(got) > len(want) {
 		return want, got
@@ -275,7 +275,7 @@ func unknownOutcome(expertKey, id string, f fate) string {
 		expertKey, id, event.UnknownOutcome, f.skill, f.tool)
 }
 
-// expected is the course of a Run, with the outcomes that a cut has changed.
+// expected is the records of a Run, with the outcomes that a cut has changed.
 func expected(s *story, outcomes map[string]string) []item {
 	items := slices.Clone(s.items)
 	for i, it := range items {

@@ -16,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Evidence is kept beside the journal, in files that know nothing of it: what was really
+// Evidence is kept beside the journal, in files that do not depend on it: what was really
 // done, and not what is said about it.
 const (
 	ranName   = "ran"   // calls that were carried out
@@ -74,7 +74,7 @@ func (w *evidenceSkill) Tools(context.Context) ([]skill.Tool, error) {
 	}, nil
 }
 
-// Call writes down whose call it is. Ids are unique in a Run, and tasks in a job.
+// Call records the call. Ids are unique in a Run, and tasks in a job.
 func (w *evidenceSkill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
 	var args struct {
 		Task string `json:"task"`
@@ -98,7 +98,7 @@ func (w *evidenceSkill) Call(ctx context.Context, call event.ToolCall) (event.To
 	return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: text}}}, nil
 }
 
-// branched stands behind the tasks of Runs on a new branch, which may do the same again.
+// branched is added to the tasks of Runs on a new branch, which may do the same again.
 const branched = ", on a branch"
 
 func callKey(task, callID string) string { return task + " / " + callID }

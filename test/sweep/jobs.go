@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A Job is a task with a known course: what each Expert's model answers, turn by turn.
+// A Job is a task with known turns: what each Expert's model answers, turn by turn.
 type Job struct {
 	Name        string
 	Query       string
@@ -47,7 +47,7 @@ func says(text string) turn   { return turn{text: text} }
 func base(tool string, args map[string]string) call { return call{tool, args} }
 func ask(delegate, query string) call               { return call{delegate, map[string]string{"query": query}} }
 
-// look, act and slow are calls of the witness; the task is filled in by the model.
+// look, act and slow are calls of the evidence skill; the task is filled in by the model.
 var (
 	look     = call{tool: lookTool}
 	act      = call{tool: actTool}

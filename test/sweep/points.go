@@ -40,7 +40,7 @@ type points struct {
 	paused bool
 }
 
-// pause makes failpoints of no account, or of account again.
+// pause makes failpoints inactive, or active again.
 func (p *points) pause(paused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *points) mark(name string) {
 	}
 }
 
-// save writes all names, for a process that comes to its end.
+// save writes all names, for a process that ends by itself.
 func (p *points) save() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (t trial) points() ([]string, error) {
 	return strings.Split(string(data), "\n"), err
 }
 
-// watchedDisk has a failpoint behind every operation of the store, and in the middle of
+// watchedDisk has a failpoint after every operation of the store, and in the middle of
 // every write.
 type watchedDisk struct{ points *points }
 
@@ -162,7 +162,7 @@ func (t trial) cutPower() error {
 	return os.Truncate(journalPath(t.dir), int64(kept))
 }
 
-// watchedStore has a failpoint behind everything that changes a journal.
+// watchedStore has a failpoint after everything that changes a journal.
 type watchedStore struct {
 	store.Store
 	points *points
@@ -205,7 +205,7 @@ func (j *watchedJournal) Close() error {
 	return err
 }
 
-// watchedSkill has a failpoint before and behind every call.
+// watchedSkill has a failpoint before and after every call.
 type watchedSkill struct {
 	skill.Skill
 	points *points

@@ -47,7 +47,7 @@ func (v *victim) spoil(dir, fault string) error {
 	return nil
 }
 
-// faultOfAll is the fault that the victims have that are killed.
+// faultOfAll is the fault that all killed victims have.
 func (t trial) faultOfAll() string {
 	if t.sabotage == dawdles {
 		return dawdles

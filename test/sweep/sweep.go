@@ -2,19 +2,19 @@
 // processes of their own (victims), kills each at one failpoint, resumes in a new
 // process, and compares the history with that of a run that was not killed.
 //
-// A failpoint stands behind every operation on the disk, every record, every event that
+// There is a failpoint after every operation on the disk, every record, every event that
 // was shown, and around every call of a model and of a tool. What a kill may change is
-// written down beside each (cut.go); anything else is reported.
+// listed in cut.go; anything else is reported.
 //
 // A victim is the program that calls [Run], started again: it must call [VictimIfAsked]
-// before it does anything else. What a test reports can be done again by hand: make a
+// before it does anything else. To repeat by hand what a test reports, make a
 // directory with an empty directory workspace in it, and run
 //
 //	go test -c ./test/sweep
 //	./sweep.test sweep-victim DIR JOB FAILPOINT ""
 //
-// once for each failpoint of the report, and with 0 in the end. With several Runs at once
-// the number of a failpoint is not the same each time; its name tells.
+// once for each failpoint of the report, and finally with 0. With several Runs at once
+// the number of a failpoint is not the same each time; go by its name.
 //
 // Start reading at [Run], then victim.go and compare.go.
 package sweep

@@ -268,7 +268,7 @@ func (v *victim) answer(req *model.Request) (*model.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Another process must ask the very same.
+	// Another process must send exactly the same request.
 	digest := sha256.Sum256([]byte(normal(string(asked), v.files.Path())))
 	if err := v.paid.note("%s\t%x", turnKey(req.Expert, task+v.branch, req.Turn), digest[:8]); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (v *victim) answer(req *model.Request) (*model.Answer, error) {
 }
 
 // answered refuses what a provider refuses: every call has its result in the message
-// behind it, once and in order.
+// after it, once and in order.
 func answered(messages []*event.Message) error {
 	var open []string
 	for i, m := range messages {

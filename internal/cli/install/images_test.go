@@ -118,7 +118,7 @@ func TestCheckNoticesAnImageThatIsNotPinned(t *testing.T) {
 	}
 }
 
-// Without an engine nothing is started in vain: no skill is asked.
+// Without a daemon nothing is started in vain: no skill is asked.
 func TestNoEngineNoSkillIsStarted(t *testing.T) {
 	b := newBench(t, inContainers)
 	b.host.Environ = append(b.host.Environ, "DOCKER_HOST=unix://"+t.TempDir()+"/none.sock")

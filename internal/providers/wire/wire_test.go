@@ -225,11 +225,11 @@ func TestCheckAllowsHTTP(t *testing.T) {
 		want   string // of the error
 	}{
 		"it was not said": {wire.Client{}, "only a server on this machine"},
-		"nothing":        {wire.Client{AllowHTTP: true, Header: http.Header{}}, ""},
-		"a header":       {wire.Client{AllowHTTP: true, Header: http.Header{"X-Team": {"a"}}}, "remove the headers"},
-		"a secret":       {wire.Client{AllowHTTP: true, Secrets: []string{key}}, "which may hold a key"},
-		"a proof":        {wire.Client{AllowHTTP: true, Authorize: proof}, "which may hold a key"},
-		"another scheme": {wire.Client{AllowHTTP: true, BaseURL: "ftp://10.0.0.1"}, "is not https"},
+		"nothing":         {wire.Client{AllowHTTP: true, Header: http.Header{}}, ""},
+		"a header":        {wire.Client{AllowHTTP: true, Header: http.Header{"X-Team": {"a"}}}, "remove the headers"},
+		"a secret":        {wire.Client{AllowHTTP: true, Secrets: []string{key}}, "which may hold a key"},
+		"a proof":         {wire.Client{AllowHTTP: true, Authorize: proof}, "which may hold a key"},
+		"another scheme":  {wire.Client{AllowHTTP: true, BaseURL: "ftp://10.0.0.1"}, "is not https"},
 	} {
 		c := tt.client
 		c.Provider, c.BaseURL = "acme", cmp.Or(c.BaseURL, "http://10.0.0.1:11434")

@@ -146,12 +146,12 @@ func TestAcceptedBodies(t *testing.T) {
 			`{"role":"user","content":[{"type":"text","text":"a",`+mark+`}]}`),
 		"thinking": body(`"thinking":{"type":"enabled","budget_tokens":4095},`, user,
 			says(`{"type":"thinking","thinking":"Hm.","signature":"`+script.Sign("Hm.")+`"},{"type":"redacted_thinking","data":"c2VjcmV0"},{"type":"text","text":"a "}`), user),
-		"a tool of the provider": body(`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}],"tool_choice":{"type":"auto"},`),
-		"a search":               body("", user, says(search+","+found+`,{"type":"text","text":"a"}`), user),
+		"a tool of the provider":  body(`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}],"tool_choice":{"type":"auto"},`),
+		"a search":                body("", user, says(search+","+found+`,{"type":"text","text":"a"}`), user),
 		"a search that continues": body("", user, says(search)),
-		"thinking after a query": body(`"thinking":{"type":"enabled","budget_tokens":1024},`, user, use, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"b"},{"type":"text","text":"so"}]}`),
-		"adaptive thinking":      body(`"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"},`, user, use, results("a", "b")),
-		"a prefill":              body("", user, says(`{"type":"text","text":"{"}`)),
+		"thinking after a query":  body(`"thinking":{"type":"enabled","budget_tokens":1024},`, user, use, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"b"},{"type":"text","text":"so"}]}`),
+		"adaptive thinking":       body(`"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"},`, user, use, results("a", "b")),
+		"a prefill":               body("", user, says(`{"type":"text","text":"{"}`)),
 	} {
 		if a := post(t, url, body); a.status != 200 {
 			t.Errorf("%s: %s", name, a.body)
