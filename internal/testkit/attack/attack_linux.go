@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Visited begins the name of what a attacker leaves behind where it should not have come.
+// Visited begins the names of files that an attacker leaves where it must not be able to write.
 const Visited = "attacker-was-here"
 
 // Attack tries everything against the victim of a target.
@@ -83,8 +83,8 @@ func files(_ context.Context, c Target) []Result {
 	return out
 }
 
-// watch has the kernel tell of new names in a directory: it would give away where those
-// who come later live.
+// watch asks the kernel to report new names in a directory: they would show where later
+// skills have their files.
 func watch(dir string) error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -95,8 +95,8 @@ func watch(dir string) error {
 	return err
 }
 
-// openThrough opens a file by a handle of its directory: a path alone may be had, what is
-// behind it may not.
+// openThrough opens a file by a handle of its directory: a handle of the path is allowed, what is
+// behind it is not.
 func openThrough(dir, name string) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -136,7 +136,7 @@ type Visit struct {
 	Status  string `json:"status"` // of the proxy, or the error
 }
 
-// serve is a skill that can be both: one who is attacked, and one who attacks.
+// serve is a skill that can be both the victim and the attacker.
 func serve(ctx context.Context, given []string) error {
 	var r victim
 	server := mcp.NewServer(&mcp.Implementation{Name: "attack", Version: "1"}, nil)

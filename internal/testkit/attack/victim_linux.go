@@ -147,7 +147,7 @@ func shared() string {
 
 const sharedKey = 0x7e57
 
-// elsewhere tries to leave a file where everybody may.
+// elsewhere tries to leave a file where every user can write.
 func elsewhere() string {
 	worst := Absent
 	for _, dir := range []string{"/tmp", "/dev/shm", "/var/tmp", "/home/perstack", "/run"} {

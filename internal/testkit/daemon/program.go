@@ -101,7 +101,7 @@ func digest(importPath string) (string, error) {
 func programDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		// Without a home, Go itself needs to be told of a place.
+		// Without a home, Go itself needs this variable.
 		if cache = os.Getenv("GOCACHE"); cache == "" {
 			return "", err
 		}

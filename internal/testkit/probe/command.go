@@ -145,7 +145,7 @@ func eat(text string) error {
 	return nil
 }
 
-// fill writes a file, and stays until somebody ends it.
+// fill writes a file, and runs until it is ended.
 func fill(name, text string) error {
 	var mib int
 	if _, err := fmt.Sscan(text, &mib); err != nil {

@@ -1,5 +1,5 @@
 // Package probe tries to get out of a container, from inside: every way that we know of
-// to reach another host, to read somebody's secrets, to become somebody else. It is what
+// to reach another host, to read secrets of others, to become another user. It is what
 // an Expert's command, or a skill, would be if the model or the skill were hostile.
 //
 // A [Row] is one attack with the outcomes that are wanted. The table is made by [Rows] from

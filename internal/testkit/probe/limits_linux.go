@@ -86,7 +86,7 @@ const lingerTime = 20 * time.Second
 // Linger is what a process of the fork bomb does.
 func Linger() { time.Sleep(lingerTime) }
 
-// Multiply starts copies of itself, each of which does the same, until somebody ends them.
+// Multiply starts copies of itself, each of which does the same, until they are ended.
 func Multiply(ctx context.Context) {
 	for ctx.Err() == nil {
 		if exec.CommandContext(ctx, "/proc/self/exe", "multiply").Start() != nil {

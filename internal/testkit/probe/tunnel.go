@@ -102,7 +102,7 @@ func (p *Probe) request(ctx context.Context, raw, serverName string) Result {
 
 // fetch asks for a page through a tunnel.
 func fetch(t *tunnel, host string, config *tls.Config) Result {
-	// Who answers is told by the outside; here it counts that somebody does.
+	// The outside reports which server answers; here it counts that one does.
 	config.InsecureSkipVerify = true
 	conn := tls.Client(t, config)
 	if _, err := fmt.Fprintf(conn, "GET /probe HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
-// look tells what the kernel says of this process and its surroundings.
+// look reports what the kernel says of this process and its environment.
 func look() jail.Report {
 	r := jail.Report{
 		UID: os.Getuid(), GID: os.Getgid(), PID: os.Getpid(), Env: os.Environ(),

@@ -154,7 +154,7 @@ func fetch(ctx context.Context, what string) string {
 	return strconv.Itoa(response.StatusCode)
 }
 
-// meet says that it is here, and stays until somebody else is.
+// meet says that it is here, and waits for another scout.
 func meet(ctx context.Context, mine, other string) error {
 	if err := os.WriteFile(mine, nil, 0o644); err != nil {
 		return err
