@@ -15,14 +15,14 @@ import (
 func TestNotesEndWithTheCall(t *testing.T) {
 	b := newBench(t, does("sTool"), does("sTool"), says("done"))
 	b.lean = true // with the ends of calls
-	var first context.Context
+	var reportLate func()
 	b.skills = box(skill.Source{Skill: &server{name: "s", call: func(ctx context.Context, _ event.ToolCall) (event.ToolResult, error) {
-		if first == nil {
-			first = ctx
+		if reportLate == nil {
+			reportLate = func() { skill.Report(ctx, "late") }
 			skill.Report(ctx, "first")
 			return event.ToolResult{}, nil
 		}
-		skill.Report(first, "late")
+		reportLate()
 		skill.Report(ctx, "second")
 		return event.ToolResult{}, nil
 	}}})

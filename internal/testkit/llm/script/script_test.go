@@ -45,7 +45,7 @@ func TestParseRefuses(t *testing.T) {
 		{"an error without a status", "[[turn]]\n[turn.error]\ntype = \"a\"", "no status"},
 		{"an error with a good status", "[[turn]]\n[turn.error]\nstatus = 200", "status 200"},
 		{"two lines in a header", "[[turn]]\n[turn.error]\nstatus = 429\nretryAfter = \"1\\r\\nX: y\"", "one line"},
-		{"an error and an answer", "[[turn]]\ntext = \"\"\n[turn.error]\nstatus = 500", "in the place of an answer"},
+		{"an error and an answer", "[[turn]]\ntext = \"\"\n[turn.error]\nstatus = 500", "the place of an answer"},
 		{"a status inside the stream", "[[turn]]\ntext = \"\"\nerrorAfter = 1\n[turn.error]\nstatus = 500", "that was 200"},
 		{"headers inside the stream", "[[turn]]\ntext = \"\"\nerrorAfter = 1\n[turn.error]\nretryAfter = \"1\"", "no headers"},
 		{"two ends", "[[turn]]\ntext = \"\"\nerrorAfter = 1\ncutAfter = 1", "more than one way"},
