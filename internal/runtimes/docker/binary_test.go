@@ -52,7 +52,7 @@ func TestLinuxBinary(t *testing.T) {
 		errors            []string
 	}{
 		{name: "this one", executable: perstack, arch: arch, want: perstack},
-		{name: "this one, which embeds perstack", executable: stranger, arch: arch, want: stranger},
+		{name: "this one, which embeds perstack", executable: otherProgram, arch: arch, want: otherProgram},
 		{name: "the one that was named", executable: perstack, named: filepath.Join(release, "perstack-linux-"+arch), arch: arch,
 			want: filepath.Join(release, "perstack-linux-"+arch)},
 		{name: "the one beside a program of another system", executable: filepath.Join(release, "perstack"), arch: arch,
@@ -72,8 +72,8 @@ func TestLinuxBinary(t *testing.T) {
 				"perstack-linux-" + arch + " does not exist", "the archive of the release", "PERSTACK_LINUX_BINARY"}},
 		{name: "not static", executable: linked, arch: arch,
 			errors: []string{linked + " is not static", "cgo", "CGO_ENABLED=0", "the archive of the release"}},
-		{name: "without Init", executable: stranger, noInit: true, arch: arch,
-			errors: []string{stranger + " cannot run in a container: its main function must call perstack.Init", "perstack-linux-" + arch + " does not exist", "PERSTACK_LINUX_BINARY"}},
+		{name: "without Init", executable: otherProgram, noInit: true, arch: arch,
+			errors: []string{otherProgram + " cannot run in a container: its main function must call perstack.Init", "perstack-linux-" + arch + " does not exist", "PERSTACK_LINUX_BINARY"}},
 		{name: "a daemon that we know nothing for", executable: perstack, arch: "riscv64",
 			errors: []string{"there is no perstack for containers of linux/riscv64"}},
 	} {

@@ -25,7 +25,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: jaild perstack-in-container engine | perstack-in-container proxy | look | wait")
+		return fmt.Errorf("usage: jaild look | wait, or the arguments that a container has")
 	}
 	if slices.Equal(args, []string{"perstack-in-container", "proxy"}) {
 		const real = "/real"
