@@ -21,7 +21,6 @@ var libraries = []struct {
 	{"github.com/google/jsonschema-go", "internal/schema internal/skills/... internal/providers/...", "JSON Schema of tools"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/skills/mcp/...", "the Model Context Protocol"},
 	{"github.com/aws/aws-sdk-go-v2", "internal/providers/bedrock", "signatures and frames of Amazon Bedrock"},
-	{"golang.org/x/oauth2", "internal/providers/gemini", "tokens of Google Cloud"},
 	{"github.com/moby/moby/api", "internal/runtimes/docker internal/runtimes/docker/api", "the types of the API of Docker daemons"},
 	{"github.com/Microsoft/go-winio", "internal/runtimes/docker/api", "the pipe of a Docker daemon on Windows"},
 	{"golang.org/x/crypto", "internal/runtimes/docker", "authorities for images, where the system has no list of them"},

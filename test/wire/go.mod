@@ -12,6 +12,7 @@ require (
 	github.com/ollama/ollama v0.34.4
 	github.com/openai/openai-go/v3 v3.90.0
 	github.com/perstack-go/perstack v0.0.0
+	golang.org/x/oauth2 v0.37.0
 	google.golang.org/genai v1.77.0
 )
 
@@ -50,7 +51,6 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
-	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect

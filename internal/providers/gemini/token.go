@@ -3,8 +3,11 @@ package gemini
 import (
 	"cmp"
 	"context"
+	"crypto"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -14,10 +17,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/jwt"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
@@ -45,7 +44,7 @@ type Credentials struct {
 	ClientSecret string `json:"client_secret"`
 	RefreshToken string `json:"refresh_token"`
 
-	ask func(context.Context) (*oauth2.Token, error) // asks for a token once
+	key *rsa.PrivateKey // what PrivateKey holds
 }
 
 // ReadCredentials reads the file of a service account, or of a user who logged in with
@@ -63,92 +62,133 @@ func ReadCredentials(data []byte) (*Credentials, error) {
 	}
 	switch c.Type {
 	case "service_account":
-		if c.ClientEmail == "" || !isKey(c.PrivateKey) {
+		if c.key = readKey(c.PrivateKey); c.key == nil || c.ClientEmail == "" {
 			return nil, errors.New("the credentials file has no client_email or no private key that can be read; download it again")
 		}
-		account := jwt.Config{
-			Email: c.ClientEmail, PrivateKey: []byte(c.PrivateKey), PrivateKeyID: c.PrivateKeyID,
-			Scopes: []string{cloudScope}, TokenURL: c.TokenURL,
-		}
-		c.ask = func(ctx context.Context) (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }
 	case "authorized_user":
 		if c.ClientID == "" || c.RefreshToken == "" {
 			return nil, errors.New("the credentials file has no client_id or no refresh_token; run gcloud auth application-default login")
 		}
-		user := oauth2.Config{
-			ClientID: c.ClientID, ClientSecret: c.ClientSecret, Scopes: []string{cloudScope},
-			Endpoint: oauth2.Endpoint{TokenURL: c.TokenURL, AuthStyle: oauth2.AuthStyleInParams},
-		}
-		refresh := &oauth2.Token{RefreshToken: c.RefreshToken}
-		c.ask = func(ctx context.Context) (*oauth2.Token, error) { return user.TokenSource(ctx, refresh).Token() }
 	default:
 		return nil, fmt.Errorf("credentials of type %.60q are not taken, since they make perstack read files and call addresses that they name; use those of a service account, or run gcloud auth application-default login", c.Type)
 	}
 	return &c, nil
 }
 
+// readKey reads a private key; it is nil if it cannot be read. It is called once: checking a
+// key costs a good part of what signing with it does.
+func readKey(text string) *rsa.PrivateKey {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil
+	}
+	if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+		key, _ := parsed.(*rsa.PrivateKey)
+		return key
+	}
+	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return key
+}
+
 // Tokens returns what makes tokens. One is asked for through hc, and used until it is about
 // to expire. No error shows a secret.
 func (c *Credentials) Tokens(hc *http.Client) func(context.Context) (string, error) {
-	return keep(func(ctx context.Context) (*oauth2.Token, error) {
-		client := wire.Staying(hc)
-		transport := &within{ctx: ctx, next: cmp.Or(hc.Transport, http.DefaultTransport)}
-		client.Transport = transport
-		token, err := c.ask(context.WithValue(ctx, oauth2.HTTPClient, client))
+	client := wire.Staying(hc)
+	return keep(func(ctx context.Context) (t token, err error) {
+		grant, err := c.grant(time.Now())
 		if err != nil {
-			return nil, explainToken(ctx, err, transport.failed)
+			return t, err
 		}
-		return token, nil
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.TokenURL, strings.NewReader(grant.Encode()))
+		if err != nil {
+			return t, unreached(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		response, body, err := exchange(client, request)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return t, context.Cause(ctx)
+		case err != nil:
+			return t, unreached(err)
+		case response.StatusCode/100 != 2:
+			return t, refused(response.StatusCode, body)
+		case wire.Decode(body, &t) != nil:
+			return t, passing(notOne)
+		}
+		return t, nil
 	})
 }
 
-// within sends requests that end with a context. The library makes some that would not,
-// and keeps of an error the words alone.
-type within struct {
-	ctx    context.Context
-	next   http.RoundTripper
-	failed error
+// grant is the form that asks for a token.
+func (c *Credentials) grant(now time.Time) (url.Values, error) {
+	if c.key == nil {
+		form := url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ClientID}, "refresh_token": {c.RefreshToken}}
+		if c.ClientSecret != "" {
+			form.Set("client_secret", c.ClientSecret)
+		}
+		return form, nil
+	}
+	assertion, err := c.assertion(now)
+	if err != nil {
+		return nil, errors.New("no token: the private key of the credentials file cannot sign; download it again")
+	}
+	return url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion}}, nil
 }
 
-func (w *within) RoundTrip(r *http.Request) (response *http.Response, err error) {
-	response, w.failed = w.next.RoundTrip(r.WithContext(w.ctx))
-	return response, w.failed
+// What an assertion says about time. The clock of a machine may be ahead of Google's, which
+// refuses one from the future, or one that lasts for more than an hour.
+const (
+	clockAhead     = 10 * time.Second
+	assertionLasts = time.Hour
+)
+
+// assertion is what a service account says about itself, signed with its key: a JWT of RFC 7523.
+func (c *Credentials) assertion(now time.Time) (string, error) {
+	head := `{"alg":"RS256","typ":"JWT"`
+	if c.PrivateKeyID != "" {
+		head += `,"kid":` + string(wire.Quote(c.PrivateKeyID))
+	}
+	now = now.Add(-clockAhead)
+	claims := fmt.Sprintf(`{"iss":%s,"scope":%q,"aud":%s,"iat":%d,"exp":%d}`,
+		wire.Quote(c.ClientEmail), cloudScope, wire.Quote(c.TokenURL), now.Unix(), now.Add(assertionLasts).Unix())
+	base64url := base64.RawURLEncoding
+	text := base64url.EncodeToString([]byte(head+"}")) + "." + base64url.EncodeToString([]byte(claims))
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(nil, c.key, crypto.SHA256, sum[:])
+	return text + "." + base64url.EncodeToString(signature), err
 }
 
-// isKey reports whether a private key can be read, so that one that cannot is found out
-// before the first call.
-func isKey(text string) bool {
-	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		return false
+// exchange sends a request and reads its answer, as much of it as a token may have.
+func exchange(client *http.Client, request *http.Request) (*http.Response, []byte, error) {
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, nil, err
 	}
-	if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
-		_, ok := key.(*rsa.PrivateKey)
-		return ok
-	}
-	_, err := x509.ParsePKCS1PrivateKey(block.Bytes)
-	return err == nil
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxToken))
+	return response, body, err
 }
 
-// explainToken says why there is no token, in words that show neither what was sent nor
-// what came back. failed is what the network said, if it did.
-func explainToken(ctx context.Context, err, failed error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// unreached says that the token server gave no answer.
+func unreached(err error) error {
+	hint, final := wire.Unreachable(err)
+	if hint != "" {
+		hint = "; " + hint
 	}
-	var refused *oauth2.RetrieveError
-	if hint, final := wire.Unreachable(failed); hint != "" {
-		return &model.Error{Name: apiCallError, Message: vertex + ": no token: the token server cannot be reached; " + hint, Retryable: !final}
-	}
-	if !errors.As(err, &refused) || refused.Response == nil {
-		return passing("no token: the token server cannot be reached or gave none")
-	}
-	status := refused.Response.StatusCode
+	return &model.Error{Name: apiCallError, Message: vertex + ": no token: the token server cannot be reached" + hint, Retryable: !final}
+}
+
+// refused says why the token server gave no token, in words that show neither what was sent
+// nor what came back.
+func refused(status int, body []byte) error {
 	var words struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	_ = json.Unmarshal(refused.Body, &words) // it may be any page
+	_ = wire.Decode(body, &words) // it may be any page
 	text := fmt.Sprintf("no token: the token server answered %d", status)
 	// A word of the standard's: no secret has that form.
 	if word := words.Error; word != "" && len(word) <= 40 && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz_") == "" {
@@ -157,12 +197,14 @@ func explainToken(ctx context.Context, err, failed error) error {
 	if slices.Contains(knownWords, words.Description) {
 		text += " (" + words.Description + ")"
 	}
-	passes := status == http.StatusTooManyRequests || status >= 500
+	passes := isBusy(status)
 	if !passes {
 		text += "; check the credentials file, or log in again"
 	}
 	return &model.Error{Name: apiCallError, Message: vertex + ": " + text, StatusCode: status, Retryable: passes}
 }
+
+func isBusy(status int) bool { return status == http.StatusTooManyRequests || status >= 500 }
 
 const apiCallError = "AI_APICallError" // the name that users of the original know
 
@@ -170,6 +212,8 @@ const apiCallError = "AI_APICallError" // the name that users of the original kn
 func passing(text string) error {
 	return &model.Error{Name: apiCallError, Message: vertex + ": " + text, Retryable: true}
 }
+
+const notOne = "no token: the token server gave something else"
 
 // knownWords are descriptions that Google gives. What else a server writes may quote what it
 // was sent.
@@ -189,49 +233,45 @@ func MetadataTokens(base string, hc *http.Client) func(context.Context) (string,
 	address := strings.TrimSuffix(cmp.Or(base, MetadataServer), "/") +
 		"/computeMetadata/v1/instance/service-accounts/default/token?scopes=" + url.QueryEscape(cloudScope)
 	client := wire.Staying(hc)
-	return keep(func(ctx context.Context) (*oauth2.Token, error) {
+	return keep(func(ctx context.Context) (t token, err error) {
 		ctx, cancel := context.WithTimeout(ctx, metadataWait)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
-			return nil, errNoMetadata
+			return t, errNoMetadata
 		}
 		request.Header.Set("Metadata-Flavor", "Google")
-		response, err := client.Do(request)
-		if err != nil {
-			return nil, errNoMetadata
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(response.Body, maxToken))
+		response, body, err := exchange(client, request)
 		// The header proves that it is the server, and not another one of the same name.
 		switch {
-		case response.Header.Get("Metadata-Flavor") != "Google":
-			return nil, errNoMetadata
-		case err != nil, response.StatusCode >= 500, response.StatusCode == http.StatusTooManyRequests:
-			return nil, passing("no token: the metadata server is busy")
+		case response == nil, response.Header.Get("Metadata-Flavor") != "Google":
+			return t, errNoMetadata
+		case err != nil, isBusy(response.StatusCode):
+			return t, passing("no token: the metadata server is busy")
 		case response.StatusCode != http.StatusOK:
-			return nil, fmt.Errorf("no token: the metadata server answered %d; check the service account of this machine", response.StatusCode)
+			return t, fmt.Errorf("no token: the metadata server answered %d; check the service account of this machine", response.StatusCode)
+		case wire.Decode(body, &t) != nil:
+			return t, errNoMetadata
 		}
-		var token struct {
-			Token   string     `json:"access_token"`
-			Seconds wire.Count `json:"expires_in"`
-		}
-		if wire.Decode(body, &token) != nil {
-			return nil, errNoMetadata
-		}
-		lasts := time.Duration(token.Seconds) * time.Second
-		return &oauth2.Token{AccessToken: token.Token, Expiry: time.Now().Add(lasts)}, nil
+		return t, nil
 	})
 }
 
 var errNoMetadata = errors.New("there are no credentials: GOOGLE_APPLICATION_CREDENTIALS is not set, and no machine of Google Cloud gives a token; " +
 	"set it to a credentials file, or run gcloud auth application-default login")
 
+// A token is what a server gives.
+type token struct {
+	Text    string     `json:"access_token"`
+	Seconds wire.Count `json:"expires_in"` // that it lasts
+}
+
 // keep returns what gives the same token as long as it lasts. A thousand Runs may ask at
 // once; one of them asks the server.
-func keep(ask func(context.Context) (*oauth2.Token, error)) func(context.Context) (string, error) {
+func keep(ask func(context.Context) (token, error)) func(context.Context) (string, error) {
 	lock := make(chan struct{}, 1)
-	var kept *oauth2.Token
+	var kept string
+	var ends time.Time
 	return func(ctx context.Context) (string, error) {
 		select {
 		case lock <- struct{}{}:
@@ -239,18 +279,18 @@ func keep(ask func(context.Context) (*oauth2.Token, error)) func(context.Context
 			return "", context.Cause(ctx)
 		}
 		defer func() { <-lock }()
-		if kept != nil && time.Until(kept.Expiry) > earlier {
-			return kept.AccessToken, nil
+		if time.Until(ends) > earlier {
+			return kept, nil
 		}
-		token, err := ask(ctx)
-		if err != nil {
+		given, err := ask(ctx)
+		switch {
+		case err != nil:
 			return "", err
+		case !isToken(given.Text):
+			return "", passing(notOne)
 		}
-		if !isToken(token.AccessToken) {
-			return "", passing("no token: the token server gave something else")
-		}
-		kept = token
-		return token.AccessToken, nil
+		kept, ends = given.Text, time.Now().Add(time.Duration(given.Seconds)*time.Second)
+		return kept, nil
 	}
 }
 
