@@ -3,13 +3,13 @@ package gemini
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
-	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A schema is what the API knows of JSON Schema, and refuses requests over the rest.
@@ -90,24 +90,25 @@ func (s *schema) merge(part *schema, types []string) []string {
 
 // values reads what a value may be. The API takes lists of texts only: other values are
 // said in words.
-func (s *schema) values(n node) {
-	s.MinLength = max(get[int64](n, "minLength"), 0)
-	all := get[[]rawjson.Value](n, "enum")
-	if one, ok := n["const"]; ok {
-		all = []rawjson.Value{one}
+func (s *schema) values(n wire.Members) {
+	if least, err := strconv.ParseInt(string(n.Get("minLength")), 10, 64); err == nil {
+		s.MinLength = max(least, 0)
+	}
+	all := list(n, "enum")
+	if one := n.Get("const"); one != nil {
+		all = wire.Members{{Value: one}}
 	}
 	if len(all) > maxEnum { // no model learns them, and a server must not cost a run its time
 		s.Description = strings.TrimSpace(s.Description + fmt.Sprintf(" One of %d values.", len(all)))
 		return
 	}
 	var others []string
-	for _, raw := range all {
-		var text string
-		switch {
-		case raw.Kind() == 'n':
+	for _, one := range all {
+		switch text := wire.Word(one.Value); {
+		case one.Value.Kind() == 'n':
 			s.Nullable = true
-		case json.Unmarshal(raw, &text) != nil:
-			others = append(others, string(raw))
+		case one.Value.Kind() != '"':
+			others = append(others, string(one.Value))
 		case text != "" && !slices.Contains(s.Enum, text):
 			s.Enum = append(s.Enum, text)
 		}

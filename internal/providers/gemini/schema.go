@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
@@ -19,18 +18,16 @@ const (
 	maxSchemaNodes = 1000
 	maxEnum        = 500
 	maxRequired    = 5000
-	maxSchemaBytes = 4 << 20 // that are read, a reference as often as it is followed
+	maxSchemaWork  = 4 << 20 // bytes that are read, a reference as often as it is followed
 )
 
 // reduce makes of a tool's JSON Schema what the API takes, or nil if there is nothing to
 // say: a tool without arguments has no parameters, and one whose schema cannot be read may
 // be called with any.
 func reduce(input rawjson.Value) rawjson.Value {
-	r := reducer{}
-	if wire.Decode(input, &r.root) != nil {
-		return nil
-	}
-	all := r.schema(input, 0)
+	r := reducer{root: wire.Member{Value: input}}
+	r.root.Inside, _ = wire.Split(input)
+	all := r.schema(r.root, 0)
 	s := all[0]
 	if len(all) > 1 { // arguments are one object, and nothing else
 		s = &schema{Type: "object"}
@@ -46,45 +43,48 @@ func reduce(input rawjson.Value) rawjson.Value {
 	return text
 }
 
-// A reducer reads one schema.
+// A reducer reads one schema. What has another shape than it should is left out.
 type reducer struct {
-	root         node
-	nodes, bytes int
+	root        wire.Member
+	nodes, work int
 }
 
-// A node is a schema as it is written. What has another shape than it should is left out.
-type node map[string]rawjson.Value
-
-func get[T any](n node, name string) (v T) {
-	if raw, ok := n[name]; ok {
-		if json.Unmarshal(raw, &v) != nil {
-			var zero T
-			return zero
-		}
+// word is a member that is a text.
+func word(n wire.Members, name string) string {
+	if raw := n.Get(name); raw.Kind() == '"' {
+		return wire.Word(raw)
 	}
-	return v
+	return ""
+}
+
+// list is a member that is a list.
+func list(n wire.Members, name string) wire.Members {
+	if m := n.Find(name); m.Value.Kind() == '[' {
+		return m.Inside
+	}
+	return nil
 }
 
 // spent reports whether a schema was more than is read of one. What is left of it is left
 // out, so that the result is no larger either.
-func (r *reducer) spent() bool { return r.nodes > maxSchemaNodes || r.bytes > maxSchemaBytes }
+func (r *reducer) spent() bool { return r.nodes > maxSchemaNodes || r.work > maxSchemaWork }
 
 // schema reads a schema. The result is never empty.
-func (r *reducer) schema(raw rawjson.Value, depth int) alternatives {
-	var n node
+func (r *reducer) schema(m wire.Member, depth int) alternatives {
 	r.nodes++
-	r.bytes += len(raw)
-	if r.spent() || depth > maxSchemaDepth || json.Unmarshal(raw, &n) != nil || n == nil {
+	r.work += len(m.Value)
+	if r.spent() || depth > maxSchemaDepth || m.Value.Kind() != '{' {
 		return anything()
 	}
-	s := &schema{Description: get[string](n, "description")}
-	if ref := get[string](n, "$ref"); ref != "" {
+	n := m.Inside
+	s := &schema{Description: word(n, "description")}
+	if ref := word(n, "$ref"); ref != "" {
 		return r.schema(r.resolve(ref), depth+1).with(s.Description, false)
 	}
 	types := typesOf(n)
 	s.values(n)
-	all := get[[]rawjson.Value](n, "allOf")
-	if len(all) == 1 && len(types) == 0 && n["properties"] == nil { // a reference with a description beside it
+	all := list(n, "allOf")
+	if len(all) == 1 && len(types) == 0 && n.Get("properties") == nil { // a reference with a description beside it
 		return r.schema(all[0], depth+1).with(s.Description, s.Nullable)
 	}
 	for _, one := range all {
@@ -94,7 +94,7 @@ func (r *reducer) schema(raw rawjson.Value, depth int) alternatives {
 	}
 	r.object(s, n, depth)
 	var choices alternatives
-	for _, one := range append(get[[]rawjson.Value](n, "anyOf"), get[[]rawjson.Value](n, "oneOf")...) {
+	for _, one := range slices.Concat(list(n, "anyOf"), list(n, "oneOf")) {
 		if isNull(one) {
 			s.Nullable = true
 			continue
@@ -111,7 +111,7 @@ func (r *reducer) schema(raw rawjson.Value, depth int) alternatives {
 }
 
 // typed gives a schema its type, or one of several.
-func (r *reducer) typed(s *schema, n node, types []string, depth int) (all alternatives) {
+func (r *reducer) typed(s *schema, n wire.Members, types []string, depth int) (all alternatives) {
 	if i := slices.Index(types, "null"); i >= 0 {
 		types, s.Nullable = slices.Delete(types, i, i+1), true
 	}
@@ -121,7 +121,7 @@ func (r *reducer) typed(s *schema, n node, types []string, depth int) (all alter
 		types = []string{"object"}
 	case len(s.Enum) > 0:
 		types = []string{"string"}
-	case n["items"] != nil:
+	case n.Get("items") != nil:
 		types = []string{"array"}
 	default:
 		return anything().with(s.Description, s.Nullable)
@@ -129,7 +129,7 @@ func (r *reducer) typed(s *schema, n node, types []string, depth int) (all alter
 	for _, kind := range types {
 		one := *s
 		one.Type = kind
-		if format := get[string](n, "format"); slices.Contains(formats[kind], format) {
+		if format := word(n, "format"); slices.Contains(formats[kind], format) {
 			one.Format = format
 		}
 		if kind != "string" {
@@ -150,9 +150,9 @@ func (r *reducer) typed(s *schema, n node, types []string, depth int) (all alter
 var formats = map[string][]string{"string": {"date-time"}, "number": {"float", "double"}, "integer": {"int32", "int64"}}
 
 // typesOf reads type, which is a word or a list of them.
-func typesOf(n node) (types []string) {
-	for _, kind := range append(get[[]string](n, "type"), get[string](n, "type")) {
-		switch kind = strings.ToLower(kind); kind {
+func typesOf(n wire.Members) (types []string) {
+	for _, one := range slices.Concat(list(n, "type"), wire.Members{n.Find("type")}) {
+		switch kind := strings.ToLower(wire.Word(one.Value)); kind {
 		case "string", "number", "integer", "boolean", "array", "object", "null":
 			if !slices.Contains(types, kind) {
 				types = append(types, kind)
@@ -163,22 +163,20 @@ func typesOf(n node) (types []string) {
 }
 
 // isNull reports whether an alternative is that there is nothing.
-func isNull(raw rawjson.Value) bool {
-	var n node
-	return json.Unmarshal(raw, &n) == nil && slices.Equal(typesOf(n), []string{"null"})
-}
+func isNull(m wire.Member) bool { return slices.Equal(typesOf(m.Inside), []string{"null"}) }
 
 // object reads the members of an object, in their order.
-func (r *reducer) object(s *schema, n node, depth int) {
-	properties, kind := wire.Split(n["properties"])
-	for _, p := range properties {
-		if kind == '{' && !r.spent() && s.Properties.Get(p.Name) == nil {
-			property, _ := wire.Marshal(r.schema(p.Value, depth+1)) // it cannot fail either
+func (r *reducer) object(s *schema, n wire.Members, depth int) {
+	properties := n.Find("properties")
+	for _, p := range properties.Inside {
+		if properties.Value.Kind() == '{' && !r.spent() && s.Properties.Get(p.Name) == nil {
+			property, _ := wire.Marshal(r.schema(p, depth+1)) // it cannot fail either
 			s.Properties.Set(p.Name, property)
 		}
 	}
-	required := get[[]string](n, "required")
-	for _, name := range required[:min(len(required), maxRequired)] {
+	required := list(n, "required")
+	for _, one := range required[:min(len(required), maxRequired)] {
+		name := wire.Word(one.Value)
 		if s.Properties.Get(name) != nil && !slices.Contains(s.Required, name) {
 			s.Required = append(s.Required, name)
 		}
@@ -186,39 +184,35 @@ func (r *reducer) object(s *schema, n node, depth int) {
 }
 
 // items reads what a list holds. The API refuses a list that does not say.
-func (r *reducer) items(n node, depth int) (all alternatives) {
-	list := get[[]rawjson.Value](n, "prefixItems")
-	if list == nil {
-		list = get[[]rawjson.Value](n, "items") // as drafts before 2020 have it
+func (r *reducer) items(n wire.Members, depth int) (all alternatives) {
+	several := list(n, "prefixItems")
+	if several == nil {
+		several = list(n, "items") // as drafts before 2020 have it
 	}
-	for _, one := range list {
+	for _, one := range several {
 		if r.spent() {
 			break
 		}
 		all = append(all, r.schema(one, depth+1)...)
 	}
-	switch {
+	switch one := n.Find("items"); {
 	case len(all) > 0:
 		return all
-	case n["items"].Kind() == '{':
-		return r.schema(n["items"], depth+1)
+	case one.Value.Kind() == '{':
+		return r.schema(one, depth+1)
 	}
 	return alternatives{{Type: "string"}}
 }
 
 // resolve finds what a reference points to inside the schema. Others point to a server.
-func (r *reducer) resolve(ref string) (raw rawjson.Value) {
+func (r *reducer) resolve(ref string) (m wire.Member) {
 	if !strings.HasPrefix(ref, "#/") {
-		return nil
+		return m
 	}
-	at := r.root
+	m = r.root
 	for step := range jsontext.Pointer(ref[1:]).Tokens() {
-		if at == nil {
-			if r.bytes += len(raw); r.spent() || json.Unmarshal(raw, &at) != nil {
-				return nil
-			}
-		}
-		raw, at = at[step], nil
+		r.work += len(m.Inside) // one may have very many to look through
+		m = m.Inside.Find(step)
 	}
-	return raw
+	return m
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// What the server can read is sent as it is, byte by byte; what it would refuse, with all
+// What the server can read is sent as it is, in its order; what it would refuse, with all
 // other tools, is made to fit.
 func TestParameters(t *testing.T) {
 	const same = "same"
 	for schema, want := range map[string]string{
-		`{"type":"object","properties":{"a":{"type":["string","null"],"enum":[1,null],"x":true}},"additionalProperties":false}`:  same,
-		`{"type":"object", "properties": {"a":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/x"}],"items":true}},"$defs":{"x":5}}`: same,
-		`{"properties":{"a":{"description":"","required":[]}},"type":"object"}`:                                                  same,
+		`{"type":"object","properties":{"a":{"type":["string","null"],"enum":[1,null],"x":true}},"additionalProperties":false}`: same,
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/x"}],"items":true}},"$defs":{"x":5}}`:  same,
+		`{"properties":{"a":{"description":"","required":[]}},"type":"object"}`:                                                 same,
 		``:                  `{"type":"object","properties":{}}`,
 		`true`:              `{"type":"object","properties":{}}`,
 		`{"a":`:             `{"type":"object","properties":{}}`,

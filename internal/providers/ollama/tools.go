@@ -32,22 +32,22 @@ func writeTools(tools []model.Tool) []byte {
 var server = wire.SchemaFitter{
 	Inside:  map[string]jsontext.Kind{"anyOf": '[', "properties": '{'},
 	Instead: rawjson.Value(`{}`),
-	Fit: func(members *wire.Members) (changed bool) {
-		before := len(*members)
+	Fit: func(members *wire.Members) {
 		*members = slices.DeleteFunc(*members, func(m wire.Member) bool { return !fits(m) })
-		return len(*members) < before
 	},
 }
 
 // fits looks at the members that the server has types for, and leaves all others alone.
 func fits(m wire.Member) bool {
-	switch kind := m.Value.Kind(); m.Name {
+	kind := m.Value.Kind()
+	isTexts := kind == '[' && !slices.ContainsFunc(m.Inside, func(one wire.Member) bool { return one.Value.Kind() != '"' })
+	switch m.Name {
 	case "type":
-		return kind == '"' || isTexts(m.Value)
+		return kind == '"' || isTexts
 	case "description":
 		return kind == '"'
 	case "required":
-		return isTexts(m.Value)
+		return isTexts
 	case "enum", "anyOf":
 		return kind == '['
 	case "properties":
@@ -56,29 +56,18 @@ func fits(m wire.Member) bool {
 	return true
 }
 
-func isTexts(list rawjson.Value) bool {
-	all, kind := wire.Split(list)
-	return kind == '[' && !slices.ContainsFunc(all, func(m wire.Member) bool { return m.Value.Kind() != '"' })
-}
-
 // parameters is a schema as the server reads it.
 func parameters(schema rawjson.Value) rawjson.Value {
 	members, kind := wire.Split(schema)
 	if kind != '{' {
 		return rawjson.Value(wire.NoArguments)
 	}
-	changed := server.Object(&members)
-	for _, must := range []struct {
-		name, otherwise string
-		kind            byte
-	}{{"type", `"object"`, '"'}, {"properties", `{}`, '{'}} {
-		if members.Get(must.name).Kind() != must.kind {
-			members.Set(must.name, rawjson.Value(must.otherwise))
-			changed = true
-		}
+	server.Object(&members)
+	if members.Get("type").Kind() != '"' {
+		members.Set("type", rawjson.Value(`"object"`))
 	}
-	if !changed {
-		return schema
+	if members.Get("properties").Kind() != '{' {
+		members.Set("properties", rawjson.Value(`{}`))
 	}
 	return members.Join('{')
 }

@@ -99,7 +99,7 @@ func (e Extra) Object(own Extra) string {
 	maps.Copy(all, e)
 	var members Members
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		members = append(members, Member{name, all[name]})
+		members = append(members, Member{Name: name, Value: all[name]})
 	}
 	return string(members.Join('{'))
 }

@@ -33,7 +33,7 @@ func (e *OpenAIError) UnmarshalJSON(data []byte) error {
 	if message := members.Get("message"); message.Kind() == '"' { // a number says nothing
 		e.Message = Word(message)
 	}
-	e.Inner = members.Get("innererror")
+	e.Inner = members.Get("innererror").Clone() // data is not ours to keep
 	return nil
 }
 

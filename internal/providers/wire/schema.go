@@ -12,37 +12,58 @@ import (
 // Members are what an object or a list holds, in its order. Those of a list have no names.
 type Members []Member
 
-// A Member is an element of [Members].
+// A Member is an element of [Members]. If it is an object or a list, Inside is what it holds.
 type Member struct {
-	Name  string
-	Value rawjson.Value
+	Name   string
+	Value  rawjson.Value
+	Inside Members
 }
 
-// Split takes an object or a list apart. kind is '{' or '[', or 0 if raw is neither.
+// Split takes an object or a list apart, and what is inside it, without copying it. kind is
+// '{' or '[', or 0 if raw is neither, or more than [Bound] allows.
 func Split(raw rawjson.Value) (members Members, kind jsontext.Kind) {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true))
-	start, err := dec.ReadToken()
-	if err != nil || start.Kind() != '{' && start.Kind() != '[' {
+	if Bound(raw) != nil {
 		return nil, 0
 	}
-	kind = start.Kind()
-	for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
-		var m Member
-		if kind == '{' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return nil, 0
-			}
-			m.Name = name.String() // the token is gone after the next read
-		}
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, 0
-		}
-		m.Value = rawjson.Value(value.Clone())
-		members = append(members, m)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowInvalidUTF8(true))
+	whole, err := split(dec, raw)
+	if kind = jsontext.Kind(whole.Value.Kind()); err != nil || kind != '{' && kind != '[' {
+		return nil, 0
 	}
-	return members, kind
+	return whole.Inside, kind
+}
+
+func split(dec *jsontext.Decoder, raw rawjson.Value) (m Member, err error) {
+	kind := dec.PeekKind()
+	if kind != '{' && kind != '[' {
+		value, err := dec.ReadValue()
+		end := int(dec.InputOffset())
+		return Member{Value: raw[end-len(value) : end : end]}, err
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return m, err
+	}
+	start := dec.InputOffset() - 1
+	for dec.PeekKind() != kind+2 { // ] and } follow [ and { by two
+		name := ""
+		if kind == '{' {
+			token, err := dec.ReadToken()
+			if err != nil {
+				return m, err
+			}
+			name = token.String() // the token is gone after the next read
+		}
+		one, err := split(dec, raw)
+		if err != nil {
+			return m, err
+		}
+		one.Name = name
+		m.Inside = append(m.Inside, one)
+	}
+	_, err = dec.ReadToken()
+	end := dec.InputOffset()
+	m.Value = raw[start:end:end]
+	return m, err
 }
 
 // Join puts an object or a list together.
@@ -65,25 +86,36 @@ func (m Members) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue([]byte(m.Join('{')))
 }
 
-// Get returns the value of a member; nil if there is none.
-func (m Members) Get(name string) rawjson.Value {
+// Find returns a member; one without a value if there is none.
+func (m Members) Find(name string) Member {
 	for _, one := range m {
 		if one.Name == name {
-			return one.Value
+			return one
 		}
+	}
+	return Member{}
+}
+
+// Get returns the value of a member; nil if there is none.
+func (m Members) Get(name string) rawjson.Value { return m.Find(name).Value }
+
+// object returns what a member holds that is an object.
+func (m Members) object(name string) Members {
+	if found := m.Find(name); found.Value.Kind() == '{' {
+		return found.Inside
 	}
 	return nil
 }
 
-// Set replaces the value of a member, or adds one.
+// Set replaces a member, or adds one.
 func (m *Members) Set(name string, value rawjson.Value) {
-	for i := range *m {
-		if (*m)[i].Name == name {
-			(*m)[i].Value = value
-			return
-		}
+	one := Member{Name: name, Value: value}
+	at := slices.IndexFunc(*m, func(other Member) bool { return other.Name == name })
+	if at < 0 {
+		*m = append(*m, one)
+		return
 	}
-	*m = append(*m, Member{name, value})
+	(*m)[at] = one
 }
 
 // A SchemaFitter changes a JSON Schema, and the schemas inside it, into what an API takes.
@@ -91,7 +123,7 @@ type SchemaFitter struct {
 	// Inside are the keywords that hold schemas: '{' by their names, '[' in a list, 's' one.
 	Inside map[string]jsontext.Kind
 
-	Fit func(*Members) (changed bool) // changes one schema, after those inside it
+	Fit func(*Members) // changes one schema, after those inside it
 
 	// Instead replaces a schema that is not an object, such as true, or that is nested too
 	// deeply; nil leaves it as it is.
@@ -102,41 +134,32 @@ type SchemaFitter struct {
 const maxSchema = 50
 
 // Object changes a schema that was taken apart.
-func (f *SchemaFitter) Object(members *Members) (changed bool) { return f.object(members, 0) }
+func (f *SchemaFitter) Object(members *Members) { f.object(members, 0) }
 
-func (f *SchemaFitter) object(members *Members, depth int) (changed bool) {
+func (f *SchemaFitter) object(members *Members, depth int) {
 	for i := range *members {
 		m := &(*members)[i]
-		switch kind := f.Inside[m.Name]; kind {
-		case 's':
-			changed = f.schema(&m.Value, depth) || changed
-		case '{', '[':
-			inner, has := Split(m.Value)
-			fitted := false
-			for j := range inner {
-				fitted = has == kind && f.schema(&inner[j].Value, depth) || fitted
+		switch kind := f.Inside[m.Name]; {
+		case kind == 's':
+			f.schema(m, depth)
+		case kind != 0 && byte(kind) == m.Value.Kind():
+			for j := range m.Inside {
+				f.schema(&m.Inside[j], depth)
 			}
-			if fitted {
-				m.Value, changed = inner.Join(kind), true
-			}
+			m.Value = m.Inside.Join(kind)
 		}
 	}
-	return f.Fit(members) || changed
+	f.Fit(members)
 }
 
-func (f *SchemaFitter) schema(raw *rawjson.Value, depth int) (changed bool) {
-	members, kind := Split(*raw)
+func (f *SchemaFitter) schema(m *Member, depth int) {
 	switch {
-	case kind != '{' || depth >= maxSchema:
-		if f.Instead != nil {
-			*raw = f.Instead
-		}
-		return f.Instead != nil
-	case f.object(&members, depth+1):
-		*raw = members.Join('{')
-		return true
+	case m.Value.Kind() == '{' && depth < maxSchema:
+		f.object(&m.Inside, depth+1)
+		m.Value = m.Inside.Join('{')
+	case f.Instead != nil:
+		m.Value, m.Inside = f.Instead, nil
 	}
-	return false
 }
 
 // NoArguments is the schema of a tool without arguments.
@@ -148,62 +171,39 @@ var openAI = SchemaFitter{
 		"anyOf": '[', "oneOf": '[', "allOf": '[', "prefixItems": '[',
 		"items": 's', "additionalProperties": 's', "not": 's',
 	},
-	Fit: func(m *Members) (changed bool) {
-		kinds, _ := Split(m.Get("type"))
-		isList := string(m.Get("type")) == `"array"` || slices.ContainsFunc(kinds, func(k Member) bool { return string(k.Value) == `"array"` })
-		if isList && m.Get("items") == nil {
+	Fit: func(m *Members) {
+		kind := m.Find("type")
+		isList := func(k Member) bool { return string(k.Value) == `"array"` }
+		if (isList(kind) || slices.ContainsFunc(kind.Inside, isList)) && m.Get("items") == nil {
 			m.Set("items", rawjson.Value(`{}`))
-			changed = true
 		}
-		return changed
 	},
 }
 
 // Schema is the schema of a tool as the APIs of OpenAI take it. They refuse the whole
 // request for one tool whose arguments are not said to be an object with properties, that
 // has alternatives at the outermost level, or that has a list without a type for its items.
-// All of this is common among servers. What can be sent as it is, is.
+// All of this is common among servers.
 func Schema(given rawjson.Value) rawjson.Value {
 	members, kind := Split(given)
-	if kind != '{' || Bound(given) != nil {
+	if kind != '{' {
 		return rawjson.Value(NoArguments)
 	}
-	changed := openAI.Object(&members)
+	openAI.Object(&members)
+	properties := members.object("properties")
 	for _, name := range []string{"oneOf", "anyOf", "allOf"} {
-		alternatives, _ := Split(members.Get(name))
-		for _, one := range alternatives {
-			members.adopt(one.Value)
+		for _, one := range members.Find(name).Inside {
+			for _, p := range one.Inside.object("properties") {
+				if properties.Get(p.Name) == nil {
+					properties = append(properties, p)
+				}
+			}
 		}
 	}
-	before := len(members)
 	members = slices.DeleteFunc(members, func(m Member) bool {
 		return slices.Contains([]string{"oneOf", "anyOf", "allOf", "enum", "not"}, m.Name)
 	})
-	changed = changed || len(members) < before
-	if string(members.Get("type")) != `"object"` {
-		members.Set("type", rawjson.Value(`"object"`))
-		changed = true
-	}
-	if members.Get("properties").Kind() != '{' {
-		members.Set("properties", rawjson.Value(`{}`))
-		changed = true
-	}
-	if !changed {
-		return given
-	}
+	members.Set("type", rawjson.Value(`"object"`))
+	members.Set("properties", properties.Join('{'))
 	return members.Join('{')
-}
-
-func (m *Members) adopt(alternative rawjson.Value) {
-	one, _ := Split(alternative)
-	more, kind := Split(one.Get("properties"))
-	own, _ := Split(m.Get("properties"))
-	for _, p := range more {
-		if own.Get(p.Name) == nil {
-			own = append(own, p)
-		}
-	}
-	if kind == '{' && len(more) > 0 {
-		m.Set("properties", own.Join('{'))
-	}
 }
