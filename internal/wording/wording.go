@@ -106,11 +106,15 @@ func join(words []string, last string) string {
 // marks come out escaped, and long values are cut, so that a hostile file
 // cannot draw on the terminal.
 func Quote(s string) string {
-	const longest = 60
-	if r := []rune(s); len(r) > longest {
-		s = string(r[:longest]) + "…"
+	return strconv.Quote(Cut(s, 60+1, "…"))
+}
+
+// Cut returns text, or what fits into so many characters, with mark as its end.
+func Cut(text string, most int, mark string) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
 	}
-	return strconv.Quote(s)
+	return string([]rune(text)[:most-utf8.RuneCountInString(mark)]) + mark
 }
 
 // Visible is for messages of others, which may repeat the file unescaped.

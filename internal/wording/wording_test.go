@@ -16,3 +16,11 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestCut(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{{"", ""}, {"ääää", "ääää"}, {"abcde", "ab …"}, {"äöüßé", "äö …"}} {
+		if got := Cut(tt.text, 4, " …"); got != tt.want {
+			t.Errorf("%q became %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}

@@ -71,13 +71,8 @@ func (b *block) encode() []byte {
 	return marshal(b)
 }
 
-// marshal encodes what cannot fail: raw values were checked, text is repaired.
 func marshal(v any) []byte {
-	data, err := wire.Marshal(v)
-	if err != nil {
-		return marshal(leftOut("unknown", err.Error()))
-	}
-	return data
+	return wire.Marshal(v, func(line string) any { return block{Type: typeText, Text: line} })
 }
 
 type encoder struct {

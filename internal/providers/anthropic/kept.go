@@ -95,7 +95,7 @@ func (k *kept) value() rawjson.Value {
 	delete(all, "type")
 	delete(all, "cache_control") // which marks we set is ours to say
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if value, err := wire.Marshal(all[name]); err == nil {
+		if value := wire.Marshal(all[name], nil); value != nil {
 			block = append(block, wire.Member{Name: name, Value: value})
 		}
 	}

@@ -2,12 +2,12 @@ package anthropic
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/rawjson"
 )
 
 // cacheMark asks the provider to cache everything up to and including its block.
@@ -120,28 +120,16 @@ func (m *Model) tools(b *body, req *model.Request, talk []*encoded) {
 	}
 }
 
+var toolForm = wire.ToolForm{Open: `{`, Schema: `,"input_schema":`, Close: `}`, Fit: wire.AnyObject, MaxName: maxName}
+
 func (m *Model) writeTools(tools []model.Tool) []byte {
-	var text []byte
-	for _, t := range tools {
-		if !m.hosted.has(t.Name) { // two of one name are refused; the provider's was asked for by name
-			text = appendTool(text, t)
-		}
-	}
+	// Two of one name are refused; the provider's was asked for by name.
+	list := toolForm.Write(slices.DeleteFunc(slices.Clone(tools), func(t model.Tool) bool { return m.hosted.has(t.Name) }))
 	for _, t := range m.hosted.tools {
-		text = append(append(text, marshal(t)...), ',')
+		list = append(append(list, ','), marshal(t)...)
 	}
-	if len(text) == 0 {
+	if len(list) == 0 {
 		return nil
 	}
-	return append(append([]byte(`,"tools":[`), bytes.TrimSuffix(text, []byte(","))...), ']')
-}
-
-// appendTool writes a tool, and a comma behind it.
-func appendTool(text []byte, t model.Tool) []byte {
-	schema := t.InputSchema
-	if len(schema) == 0 {
-		schema = rawjson.Value(`{"type":"object"}`)
-	}
-	text = wire.AppendTool(append(text, '{'), t, maxName)
-	return append(append(append(text, `,"input_schema":`...), schema...), '}', ',')
+	return slices.Concat([]byte(`,"tools":[`), bytes.TrimPrefix(list, []byte(",")), []byte(`]`))
 }

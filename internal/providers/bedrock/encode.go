@@ -159,10 +159,7 @@ type redacted struct {
 	Content []byte `json:"redactedContent"`
 }
 
-func (r redacted) encode() rawjson.Value {
-	data, _ := wire.Marshal(r) // bytes in base64 cannot fail
-	return data
-}
+func (r redacted) encode() rawjson.Value { return wire.Marshal(r, nil) }
 
 func (enc *encoder) user(m *event.Message) (blocks []block) {
 	var beside []block
@@ -220,7 +217,7 @@ func (enc *encoder) result(p *event.Part) (result block, beside []block) {
 		case ok:
 			list = append(list, b)
 		case unsaid && strings.TrimSpace(p.Contents[i].Text) != "":
-			list, unsaid = appendText(list, failed(p.Contents[i].Text)), false
+			list, unsaid = appendText(list, wire.AsError(p.Contents[i].Text)), false
 		default:
 			list = appendText(list, p.Contents[i].Text)
 		}
@@ -245,12 +242,4 @@ func (enc *encoder) result(p *event.Part) (result block, beside []block) {
 		pieces = glue(pieces, b.pieces)
 	}
 	return block{kindResult, glue(pieces, text(end))}, beside
-}
-
-// failed says in words that a tool failed.
-func failed(words string) string {
-	if strings.HasPrefix(words, "Error") {
-		return words
-	}
-	return "Error: " + words
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/rawjson"
 )
 
 const maxName = 64 // of a tool, and of the id of a call
@@ -42,19 +41,10 @@ func used(all []*encoded) (tools []model.Tool) {
 	return tools
 }
 
+var toolForm = wire.ToolForm{Open: `{"toolSpec":{`, Schema: `,"inputSchema":{"json":`, Close: `}}}`, Fit: wire.AnyObject, MaxName: maxName}
+
 func writeTools(tools []model.Tool, point bool) []byte {
-	text := []byte(`"toolConfig":{"tools":[`)
-	for i, t := range tools {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = wire.AppendTool(append(text, `{"toolSpec":{`...), t, maxName)
-		schema := t.InputSchema
-		if len(schema) == 0 {
-			schema = rawjson.Value(`{"type":"object"}`)
-		}
-		text = append(append(append(text, `,"inputSchema":{"json":`...), schema...), `}}}`...)
-	}
+	text := append([]byte(`"toolConfig":{"tools":[`), toolForm.Write(tools)...)
 	if point {
 		text = append(text, `,`+cachePoint...)
 	}

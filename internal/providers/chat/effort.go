@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -55,12 +53,10 @@ func takesMinimal(name string) bool {
 // and may speak of it in another way. Newer models take tools by Chat Completions only
 // when they are not asked to think, some only when they are told not to.
 func (m *Model) refusesEffort(err error, req *model.Request, asking int32) bool {
-	var failed *model.Error
-	if !m.cfg.Dialect.openAI || m.cfg.Extra.Has("reasoning_effort") ||
-		!errors.As(err, &failed) || failed.StatusCode != http.StatusBadRequest || !strings.Contains(failed.Message, "reasoning_effort") {
+	if !m.cfg.Dialect.openAI || m.cfg.Extra.Has("reasoning_effort") || !wire.IsRefused(err, "reasoning_effort") {
 		return false
 	}
-	besideTools := strings.Contains(failed.Message, "Function tools with reasoning_effort")
+	besideTools := wire.IsRefused(err, "Function tools with reasoning_effort")
 	switch asking {
 	case asks:
 		guessed := m.cfg.Known.Reasoning == "" && m.effort(req.Reasoning) != ""

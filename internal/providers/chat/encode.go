@@ -188,19 +188,14 @@ func resultText(p *event.Part, media *content, id string) string {
 		text.weight = 0
 		text.pieces[before] = textPiece("[a part of type " + string(wire.Quote(text.kind)) + " follows in a later message]")
 	}
-	words := text.words()
-	if p.IsError && !strings.HasPrefix(words, "Error: ") { // the API has no other place for it
-		words = strings.TrimSuffix("Error: "+words, ": ")
+	if p.IsError {
+		return wire.AsError(text.words())
 	}
-	return words
+	return text.words()
 }
 
 // callID is the id of a call as the API takes it. What another provider wrote, and is
 // longer or has other characters, becomes one that is as unique.
 func callID(id string) string { return wire.ToolName(id, maxID) }
 
-// marshal encodes what cannot fail: there are no raw values in it, and text is repaired.
-func marshal(m message) []byte {
-	data, _ := wire.Marshal(m)
-	return data
-}
+func marshal(m message) []byte { return wire.Marshal(m, nil) } // it has no raw values

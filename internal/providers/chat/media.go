@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,8 +98,7 @@ func (c *content) known() *model.Known {
 // refusesFiles reports whether a request was refused because there is a file in it. Most
 // models that read files elsewhere do not on Azure, and their names do not tell.
 func refusesFiles(err error) bool {
-	var failed *model.Error
-	return errors.As(err, &failed) && failed.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(failed.Message), "invalid value: 'file'")
+	return wire.IsRefused(err, "alue: 'file'") // Azure writes the word in two ways
 }
 
 func (c *content) shows() bool {

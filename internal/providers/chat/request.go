@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -128,37 +127,21 @@ func (m *Model) addTools(b *wire.Body, req *model.Request) {
 	if len(req.Tools) == 0 || req.TextOnly && m.cfg.Dialect.bareText {
 		return
 	}
-	b.Add(m.lists.Get(req.Tools, m.writeTools))
+	b.Text(`,"tools":[`)
+	b.Add(m.lists.Get(req.Tools, m.cfg.Dialect.tools().Write))
 	choice := "auto"
 	if req.TextOnly {
 		choice = "none"
 	}
-	b.Text(`,"tool_choice":"` + choice + `"`)
+	b.Text(`],"tool_choice":"` + choice + `"`)
 }
 
-func (m *Model) writeTools(tools []model.Tool) []byte {
-	text := []byte(`,"tools":[`)
-	for _, t := range tools {
-		t.Description = m.shorten(t.Description)
-		text = wire.AppendTool(append(text, `{"type":"function","function":{`...), t, maxName)
-		text = append(append(text, `,"parameters":`...), wire.Schema(t.InputSchema)...)
-		if m.cfg.Dialect.strict {
-			text = append(text, `,"strict":false`...)
-		}
-		text = append(text, `}},`...)
+func (d *Dialect) tools() *wire.ToolForm {
+	form := &wire.ToolForm{
+		Open: `{"type":"function","function":{`, Schema: `,"parameters":`, Close: `}}`, Fit: wire.Schema, MaxName: maxName, MaxDescription: d.maxDescription,
 	}
-	return append(bytes.TrimSuffix(text, []byte(",")), ']')
-}
-
-// shorten cuts a description that the service would refuse, with the whole request.
-func (m *Model) shorten(description string) string {
-	most := m.cfg.Dialect.maxDescription
-	if most == 0 || len(description) <= most {
-		return description
+	if d.strict {
+		form.Close = `,"strict":false}}`
 	}
-	runes := []rune(description)
-	if len(runes) <= most {
-		return description
-	}
-	return string(runes[:most-2]) + " …"
+	return form
 }

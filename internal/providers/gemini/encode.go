@@ -95,14 +95,8 @@ func (e *encoded) text(text, signature string) {
 	e.add(encode(apiPart{Text: &text, Signature: signature}))
 }
 
-// encode writes a part. What cannot be encoded is a raw value that was not checked; it must
-// not end a job.
 func encode(v any) []byte {
-	data, err := wire.Marshal(v)
-	if err != nil {
-		return textPart(wire.LeftOut("part", err.Error()))
-	}
-	return data
+	return wire.Marshal(v, func(line string) any { return apiPart{Text: &line} })
 }
 
 func textPart(text string) []byte {

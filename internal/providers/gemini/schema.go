@@ -39,8 +39,7 @@ func reduce(input rawjson.Value) rawjson.Value {
 		return nil
 	}
 	s.Nullable = false
-	text, _ := wire.Marshal(s) // it cannot fail: all of it was read from JSON
-	return text
+	return wire.Marshal(s, nil) // it cannot fail: all of it was read from JSON
 }
 
 // A reducer reads one schema. What has another shape than it should is left out.
@@ -170,8 +169,7 @@ func (r *reducer) object(s *schema, n wire.Members, depth int) {
 	properties := n.Find("properties")
 	for _, p := range properties.Inside {
 		if properties.Value.Kind() == '{' && !r.spent() && s.Properties.Get(p.Name) == nil {
-			property, _ := wire.Marshal(r.schema(p, depth+1)) // it cannot fail either
-			s.Properties.Set(p.Name, property)
+			s.Properties.Set(p.Name, wire.Marshal(r.schema(p, depth+1), nil))
 		}
 	}
 	required := list(n, "required")

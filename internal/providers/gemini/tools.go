@@ -78,7 +78,9 @@ func (m *Model) writeTools(b *wire.Body, req *model.Request) {
 	}
 	b.Text(`,"tools":[`)
 	if len(req.Tools) > 0 {
-		b.Add(m.lists.Get(req.Tools, declarations))
+		b.Text(`{"functionDeclarations":[`)
+		b.Add(m.lists.Get(req.Tools, toolForm.Write))
+		b.Text(`]}`)
 		if offered != "" {
 			b.Text(`,`)
 		}
@@ -95,18 +97,5 @@ func (m *Model) writeTools(b *wire.Body, req *model.Request) {
 	}
 }
 
-// declarations writes the list of an Expert's tools: one element.
-func declarations(tools []model.Tool) []byte {
-	text := []byte(`{"functionDeclarations":[`)
-	for i, t := range tools {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = wire.AppendTool(append(text, '{'), t, maxName)
-		if schema := reduce(t.InputSchema); schema != nil {
-			text = append(append(text, `,"parameters":`...), schema...)
-		}
-		text = append(text, '}')
-	}
-	return append(text, `]}`...)
-}
+// toolForm is how a function is declared.
+var toolForm = wire.ToolForm{Open: `{`, Schema: `,"parameters":`, Close: `}`, Fit: reduce, MaxName: maxName}

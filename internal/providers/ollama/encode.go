@@ -78,13 +78,8 @@ func (w *writer) add(m message) {
 	w.talk = append(w.talk, marshal(m)...)
 }
 
-// marshal encodes what cannot fail: raw values were checked, text is repaired.
 func marshal(m message) []byte {
-	data, err := wire.Marshal(m)
-	if err != nil {
-		return marshal(message{Role: m.Role, Content: wire.LeftOut("message", err.Error())})
-	}
-	return data
+	return wire.Marshal(m, func(line string) any { return message{Role: m.Role, Content: line} })
 }
 
 // assistant is what the model said before. The API has one thought, one text and a list
@@ -119,7 +114,7 @@ func (w *writer) results(parts []event.Part) {
 		}
 		text, found := w.content(p.Contents, true)
 		if p.IsError { // the API has no other place for it
-			text = wordedAsError(text)
+			text = wire.AsError(text)
 		}
 		images = append(images, found...)
 		m := message{Role: roleTool, Content: text, ToolCallID: p.ToolCallID}
@@ -131,16 +126,6 @@ func (w *writer) results(parts []event.Part) {
 	if len(images) > 0 {
 		w.behind = marshal(message{Role: roleUser, Content: "[the images that tools returned above, in their order]", Images: images})
 	}
-}
-
-func wordedAsError(text string) string {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return "Error"
-	case len(text) >= len("error") && strings.EqualFold(text[:len("error")], "error"):
-		return text
-	}
-	return "Error: " + text
 }
 
 // content is what a message or a result holds: words, and images beside them.

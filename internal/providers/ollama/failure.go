@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
@@ -27,15 +26,11 @@ func (m *Model) explain(status int, body []byte) wire.Problem {
 func problem(e wire.OpenAIError) wire.Problem {
 	p := e.Problem()
 	switch {
-	case tellsOf(p.Message, "context length", "context size", "exceed_context"):
+	case wire.Says(p.Message, "context length", "context size", "exceed_context"):
 		p.Final = true
 		p.Hint = "raise the server's context length: OLLAMA_CONTEXT_LENGTH, or num_ctx in the options of extraBody"
-	case tellsOf(p.Message, "requires more system memory", "image input is not supported", "only supports one image"):
+	case wire.Says(p.Message, "requires more system memory", "image input is not supported", "only supports one image"):
 		p.Final = true // reported as failures of the server, but they will be the same next time
 	}
 	return p
-}
-
-func tellsOf(message string, words ...string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 }

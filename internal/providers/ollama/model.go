@@ -35,7 +35,7 @@ const (
 // A Model asks one model of an Ollama server.
 type Model struct {
 	config  wire.Config
-	options options
+	options wire.Extra // settings of the model that a user gives by extraBody
 	lists   wire.Lists
 	media   int // what the media of a request may weigh
 
@@ -61,7 +61,7 @@ func New(c wire.Config) (*Model, error) {
 	}
 	m := &Model{config: c, media: maxMedia, resolved: wire.Resolved{Fetch: c.Fetch}}
 	var err error
-	if m.options, m.config.Extra, err = takeOptions(c.Provider, c.Extra); err != nil {
+	if m.options, err = m.config.TakeSettings("options", ""); err != nil {
 		return nil, err
 	}
 	client := &m.config.Client

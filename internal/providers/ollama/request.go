@@ -1,12 +1,15 @@
 package ollama
 
 import (
+	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // maxMedia bounds what the media of one request weigh, in base64. The API has no limit; a
@@ -26,10 +29,14 @@ func (m *Model) body(req *model.Request, think string) [][]byte {
 			b.Text(`,"` + name + `":false`)
 		}
 	}
-	b.Text(m.options.text(m.config.Limit(req)))
+	if options := m.limited(m.config.Limit(req)); len(options) > 0 {
+		b.Text(`,"options":` + options.Object(nil))
+	}
 	// The API has no way to say that tools are not to be called.
 	if len(req.Tools) > 0 && !req.TextOnly {
-		b.Add(m.lists.Get(req.Tools, writeTools))
+		b.Text(`,"tools":[`)
+		b.Add(m.lists.Get(req.Tools, toolForm.Write))
+		b.Text(`]`)
 	}
 	b.Text(`,"messages":[`)
 	m.talk(&b, req.Messages)
@@ -37,6 +44,21 @@ func (m *Model) body(req *model.Request, think string) [][]byte {
 	m.config.Extra.AppendTo(&b)
 	b.Text(`}`)
 	return b.Pieces
+}
+
+// limited are the options of a request whose answer has at most limit tokens. The limit is what
+// a budget has left, so that one of the user's own counts if it is smaller. Numbers
+// below 1 mean that there is none.
+func (m *Model) limited(limit int) wire.Extra {
+	const name = "num_predict"
+	own, err := strconv.ParseFloat(string(m.options[name]), 64)
+	if limit <= 0 || err == nil && own >= 1 && own <= float64(limit) {
+		return m.options
+	}
+	options := wire.Extra{}
+	maps.Copy(options, m.options)
+	options[name] = rawjson.Value(strconv.Itoa(limit))
+	return options
 }
 
 // talk adds the messages. Media that tools returned come in a message of their own, behind

@@ -153,7 +153,7 @@ func TestLimit(t *testing.T) {
 		{0, 300, "", `"options":{` + predict + `300}`},
 		{700, 300, "", `"options":{` + predict + `300}`},
 		{300, 700, "", `"options":{` + predict + `300}`},
-		{0, 0, `{"num_predict":50,"seed":1}`, `"options":{"seed":1,` + predict + `50}`},
+		{0, 0, `{"num_predict":50,"seed":1}`, `"options":{` + predict + `50,"seed":1}`},
 		{0, 300, `{"num_predict":50}`, `"options":{` + predict + `50}`},
 		{0, 300, `{"num_predict":301}`, `"options":{` + predict + `300}`},
 		{0, 300, `{"num_predict":-1,"num_ctx":9}`, `"options":{"num_ctx":9,` + predict + `300}`}, // without end

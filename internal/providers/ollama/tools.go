@@ -1,13 +1,11 @@
 package ollama
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
-	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -15,16 +13,7 @@ import (
 // get long and odd ones wrong.
 const maxName = 64
 
-// writeTools is the part of a request that is about tools.
-func writeTools(tools []model.Tool) []byte {
-	text := []byte(`,"tools":[`)
-	for _, t := range tools {
-		text = wire.AppendTool(append(text, `{"type":"function","function":{`...), t, maxName)
-		text = append(append(text, `,"parameters":`...), parameters(t.InputSchema)...)
-		text = append(text, `}},`...)
-	}
-	return append(bytes.TrimSuffix(text, []byte(",")), ']')
-}
+var toolForm = wire.ToolForm{Open: `{"type":"function","function":{`, Schema: `,"parameters":`, Close: `}}`, Fit: parameters, MaxName: maxName}
 
 // server is what the server reads of a schema. It has types of its own for schemas, and
 // refuses the whole request for one that does not fit: tools come from anywhere, and one

@@ -1,7 +1,7 @@
 package responses
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
@@ -93,10 +93,7 @@ func (m *Model) encodeAs(msg *event.Message, slim, own bool) *encoded {
 }
 
 func (w *writer) write(v any) {
-	data, err := wire.Marshal(v)
-	if err != nil { // raw values were checked; if it fails all the same, the model is told
-		data, _ = wire.Marshal(item{Type: typeMessage, Role: "user", Content: wire.LeftOut("item", err.Error())})
-	}
+	data := wire.Marshal(v, func(line string) any { return item{Type: typeMessage, Role: "user", Content: line} })
 	if w.items == nil {
 		w.items = data // most have one item, and it may be large: no copy
 		return
@@ -129,15 +126,12 @@ func (w *writer) result(p *event.Part) {
 
 // asError makes the first words say that something failed, unless they do.
 func asError(list []content) []content {
-	text := "Error"
-	for i := range list {
-		if c := &list[i]; c.Type == typeInputText {
-			if !strings.HasPrefix(strings.ToLower(*c.Text), "error:") {
-				text += ": " + *c.Text
-				c.Text = &text
-			}
-			return list
-		}
+	at := slices.IndexFunc(list, func(c content) bool { return c.Type == typeInputText })
+	if at < 0 {
+		text := wire.AsError("")
+		return append([]content{{Type: typeInputText, Text: &text}}, list...)
 	}
-	return append([]content{{Type: typeInputText, Text: &text}}, list...)
+	text := wire.AsError(*list[at].Text)
+	list[at].Text = &text
+	return list
 }

@@ -12,9 +12,7 @@ package responses
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"net/http"
 	"strings"
 	"sync/atomic"
 
@@ -118,19 +116,14 @@ func (m *Model) ask(ctx context.Context, req *model.Request, summary bool, tell 
 // refusesSummary recognises what an organisation without a verified name is told. It is
 // worth a second call: everything else works without summaries.
 func refusesSummary(err error) bool {
-	return isRefused(err, "reasoning summar") || isRefused(err, "reasoning.summary")
+	return wire.IsRefused(err, "reasoning summar", "reasoning.summary")
 }
 
 // refusesThoughts recognises thoughts that the provider cannot open any more: another
 // organisation's, by a job that goes on with another key, or ones that it has lost the key
 // to. They are in every later request of the job.
 func refusesThoughts(err error) bool {
-	return isRefused(err, "ncrypted content") && isRefused(err, "could not be verified")
-}
-
-func isRefused(err error, words string) bool {
-	var e *model.Error
-	return errors.As(err, &e) && e.StatusCode == http.StatusBadRequest && strings.Contains(e.Message, words)
+	return wire.IsRefused(err, "ncrypted content") && wire.IsRefused(err, "could not be verified")
 }
 
 // forget makes what was answered so far another's: it goes without thoughts and marks. What

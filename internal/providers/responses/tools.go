@@ -99,7 +99,8 @@ func (m *Model) addTools(b *wire.Body, req *model.Request) {
 	if len(req.Tools) == 0 && !hosted {
 		return
 	}
-	b.Add(m.lists.Get(req.Tools, writeTools))
+	b.Text(`,"tools":[`)
+	b.Add(m.lists.Get(req.Tools, toolForm.Write))
 	if hosted {
 		if len(req.Tools) > 0 {
 			b.Text(",")
@@ -113,16 +114,4 @@ func (m *Model) addTools(b *wire.Body, req *model.Request) {
 	b.Text(`],"tool_choice":"` + choice + `"`)
 }
 
-// writeTools writes the list of our tools, without its end.
-func writeTools(tools []model.Tool) []byte {
-	text := []byte(`,"tools":[`)
-	for i, t := range tools {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = wire.AppendTool(append(text, `{"type":"function",`...), t, maxName)
-		text = append(append(text, `,"parameters":`...), wire.Schema(t.InputSchema)...)
-		text = append(text, `,"strict":false}`...)
-	}
-	return text
-}
+var toolForm = wire.ToolForm{Open: `{"type":"function",`, Schema: `,"parameters":`, Close: `,"strict":false}`, Fit: wire.Schema, MaxName: maxName}

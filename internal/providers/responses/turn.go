@@ -282,11 +282,4 @@ func (t *turn) endThought(at int, o output, tell wire.Tell) error {
 	return nil
 }
 
-// marshal writes marks. What is raw in them was decoded before.
-func marshal(v any) rawjson.Value {
-	data, err := wire.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return data
-}
+func marshal(v any) rawjson.Value { return wire.Marshal(v, nil) }

@@ -75,7 +75,7 @@ func (c *Config) TakeSettings(name, limit string) (settings Extra, err error) {
 		return nil, nil
 	}
 	if raw.Kind() != '{' || json.Unmarshal(raw, &settings) != nil {
-		return nil, fmt.Errorf("%s: %s in extraBody is not an object", c.Provider, name)
+		return nil, fmt.Errorf("%s: %s in extraBody is not an object; write it like %s = { name = value }", c.Provider, name, name)
 	}
 	c.Extra = maps.Clone(c.Extra)
 	delete(c.Extra, name)
@@ -95,7 +95,8 @@ func (e Extra) Has(name string) bool { _, ok := e[name]; return ok }
 
 // Object writes an object: members of the wire, and those of the user, which win.
 func (e Extra) Object(own Extra) string {
-	all := maps.Clone(own)
+	all := Extra{}
+	maps.Copy(all, own)
 	maps.Copy(all, e)
 	var members Members
 	for _, name := range slices.Sorted(maps.Keys(all)) {

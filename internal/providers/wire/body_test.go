@@ -59,12 +59,25 @@ func TestJoinLines(t *testing.T) {
 func TestMarshalAndQuote(t *testing.T) {
 	for _, text := range []string{"", "a", "\xff", "\"\\\n\x00", "\ufffd", "ä👋"} {
 		quoted := wire.Quote(text)
-		marshalled, err := wire.Marshal(text)
-		if err != nil || !quoted.IsValid() || !rawjson.Value(marshalled).IsValid() {
-			t.Errorf("%q: %s, %s, %v", text, quoted, marshalled, err)
+		marshalled := wire.Marshal(text, nil)
+		if !quoted.IsValid() || !rawjson.Value(marshalled).IsValid() {
+			t.Errorf("%q: %s, %s", text, quoted, marshalled)
 		}
 	}
-	if _, err := wire.Marshal(rawjson.Value(`{`)); err == nil {
-		t.Error("a raw value that is none was encoded")
+	if got := wire.Marshal(rawjson.Value(`{`), nil); got != nil {
+		t.Errorf("a raw value that is none was encoded: %s", got)
+	}
+	if got := wire.Marshal(rawjson.Value(`{`), func(line string) any { return []string{line} }); !strings.HasPrefix(string(got), `["[a part of type`) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestAsError(t *testing.T) {
+	for words, want := range map[string]string{
+		"": "Error", " \n": "Error", "gone": "Error: gone", "Error: gone": "Error: gone", "error: gone": "error: gone", "Errors were made": "Error: Errors were made",
+	} {
+		if got := wire.AsError(words); got != want {
+			t.Errorf("%q became %q, want %q", words, got, want)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -87,22 +88,24 @@ func (c *Client) saysItPasses(status int, message string) bool {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return false
 	}
-	message = strings.ToLower(message)
-	return slices.ContainsFunc(append(slices.Clip(c.PassingWords), "rate limit", "timeout", "service unavailable"), func(words string) bool {
-		return strings.Contains(message, words)
-	})
+	return Says(strings.ToLower(message), append(slices.Clip(c.PassingWords), "rate limit", "timeout", "service unavailable")...)
 }
 
 // RefusesThinking reports whether a request was refused because it asked for thoughts that
 // the model does not have. Which models have some, only their server knows.
 func RefusesThinking(err error) bool {
+	return IsRefused(err, "does not support thinking", "invalid think value", "ChatRequest.think", "think must be")
+}
+
+// IsRefused reports whether the provider refused a request, and said one of these words.
+func IsRefused(err error, words ...string) bool {
 	e := asError(err)
-	if e == nil || e.StatusCode != http.StatusBadRequest {
-		return false
-	}
-	return slices.ContainsFunc([]string{"does not support thinking", "invalid think value", "ChatRequest.think", "think must be"}, func(words string) bool {
-		return strings.Contains(e.Message, words)
-	})
+	return e != nil && e.StatusCode == http.StatusBadRequest && Says(e.Message, words...)
+}
+
+// Says reports whether a message has one of these words.
+func Says(message string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 }
 
 // Incomplete is an answer without its end.
@@ -236,9 +239,5 @@ func (c *Client) clean(text string) string {
 			text = strings.ReplaceAll(text, form, "[redacted]")
 		}
 	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if runes := []rune(text); len(runes) > maxErrorMessage {
-		return string(runes[:maxErrorMessage]) + " …"
-	}
-	return text
+	return wording.Cut(strings.ToValidUTF8(text, "\uFFFD"), maxErrorMessage, " …")
 }

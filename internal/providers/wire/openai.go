@@ -74,9 +74,9 @@ func (e *OpenAIError) Status() int {
 		}
 	}
 	words := " " + strings.ToLower(e.Code+" "+e.Type) + " "
-	for _, known := range openAIStatuses {
-		if strings.Contains(words, known.part) {
-			return known.status
+	for _, row := range openAIStatuses {
+		if Says(words, row.words...) {
+			return row.status
 		}
 	}
 	return http.StatusInternalServerError
@@ -85,33 +85,16 @@ func (e *OpenAIError) Status() int {
 // openAIStatuses are by what the words of the services have in common. The first counts:
 // with DeepSeek, everything is an invalid request as well.
 var openAIStatuses = []struct {
-	part   string
 	status int
+	words  []string
 }{
-	{"quota", http.StatusTooManyRequests},
-	{"credit_balance", http.StatusTooManyRequests},
-	{"billing", http.StatusTooManyRequests},
-	{"rate_limit", http.StatusTooManyRequests},
-	{"too_many", http.StatusTooManyRequests},
-	{"toomany", http.StatusTooManyRequests},
-	{" tokens ", http.StatusTooManyRequests},
-	{" requests ", http.StatusTooManyRequests},
-	{"authentication", http.StatusUnauthorized},
-	{"invalid_api_key", http.StatusUnauthorized},
-	{"permission", http.StatusForbidden},
-	{"not_found", http.StatusNotFound},
-	{"unavailable", http.StatusServiceUnavailable},
-	{"overloaded", http.StatusServiceUnavailable},
-	{"slow_down", http.StatusServiceUnavailable},
-	{"timeout", http.StatusGatewayTimeout},
-	{"content_filter", http.StatusBadRequest},
-	{"context_length", http.StatusBadRequest},
-	{"data_residency", http.StatusBadRequest},
-	{"unsupported", http.StatusBadRequest},
-	{"invalid", http.StatusBadRequest},
-	{"image", http.StatusBadRequest},
-	{"_policy", http.StatusBadRequest},
-	{"_violation", http.StatusBadRequest},
+	{http.StatusTooManyRequests, []string{"quota", "credit_balance", "billing", "rate_limit", "too_many", "toomany", " tokens ", " requests "}},
+	{http.StatusUnauthorized, []string{"authentication", "invalid_api_key"}},
+	{http.StatusForbidden, []string{"permission"}},
+	{http.StatusNotFound, []string{"not_found"}},
+	{http.StatusServiceUnavailable, []string{"unavailable", "overloaded", "slow_down"}},
+	{http.StatusGatewayTimeout, []string{"timeout"}},
+	{http.StatusBadRequest, []string{"content_filter", "context_length", "data_residency", "unsupported", "invalid", "image", "_policy", "_violation"}},
 }
 
 // Problem returns the failure in the words of the service. An account without money left

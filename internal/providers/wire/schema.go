@@ -162,6 +162,14 @@ func (f *SchemaFitter) schema(m *Member, depth int) {
 	}
 }
 
+// AnyObject is a schema as it is given; that of any object where none is.
+func AnyObject(given rawjson.Value) rawjson.Value {
+	if len(given) == 0 {
+		return rawjson.Value(`{"type":"object"}`)
+	}
+	return given
+}
+
 // NoArguments is the schema of a tool without arguments.
 const NoArguments = `{"type":"object","properties":{}}`
 

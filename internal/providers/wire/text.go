@@ -12,15 +12,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// Marshal encodes what goes into a body. Text that is no UTF-8 is repaired. An error is
-// about a raw value that was not checked; a part of a message that cannot be encoded must
-// not end a job, so callers say that it was left out.
-func Marshal(v any) ([]byte, error) {
-	return json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+// Marshal encodes what goes into a body. Text that is no UTF-8 is repaired. What cannot be
+// encoded is a raw value that was not checked, which must not end a job: instead makes what is
+// sent in its place, of a line that says so. Without instead there is nothing in its place.
+func Marshal(v any, instead func(line string) any) []byte {
+	data, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	switch {
+	case err == nil:
+		return data
+	case instead == nil:
+		return nil
+	}
+	return Marshal(instead(LeftOut("part", err.Error())), nil)
 }
 
 // Quote writes s as JSON.
@@ -90,13 +98,48 @@ var (
 	digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_x[0-9a-f]{8}$`) })
 )
 
-// AppendTool writes what all APIs say of a tool: the members name and description.
-func AppendTool(text []byte, t model.Tool, most int) []byte {
-	text = append(append(text, `"name":`...), Quote(ToolName(t.Name, most))...)
-	if t.Description != "" { // some refuse an empty one
-		text = append(append(text, `,"description":`...), Quote(t.Description)...)
+// A ToolForm is how an API writes a tool: an object that begins with its name and its
+// description, and has its schema behind them.
+type ToolForm struct {
+	Open, Schema, Close string // what stands before each of them, and behind all
+
+	// Fit makes of a tool's schema what the API takes. If it returns nil, the schema is left out.
+	Fit func(rawjson.Value) rawjson.Value
+
+	MaxName        int
+	MaxDescription int // in characters; the API refuses a longer one. 0: no limit
+}
+
+// Write writes tools as the elements of a list.
+func (f *ToolForm) Write(tools []model.Tool) (text []byte) {
+	for i, t := range tools {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, f.Open+`"name":`...), Quote(ToolName(t.Name, f.MaxName))...)
+		if t.Description != "" { // some refuse an empty one
+			if f.MaxDescription > 0 {
+				t.Description = wording.Cut(t.Description, f.MaxDescription, " …")
+			}
+			text = append(append(text, `,"description":`...), Quote(t.Description)...)
+		}
+		if schema := f.Fit(t.InputSchema); schema != nil {
+			text = append(append(text, f.Schema...), schema...)
+		}
+		text = append(text, f.Close...)
 	}
 	return text
+}
+
+// AsError makes words say that a tool failed, for APIs that have no other place for it.
+func AsError(words string) string {
+	switch {
+	case strings.TrimSpace(words) == "":
+		return "Error"
+	case strings.HasPrefix(strings.ToLower(words), "error:"):
+		return words
+	}
+	return "Error: " + words
 }
 
 // Names are the names of a request's tools.
