@@ -11,25 +11,18 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-const (
-	roleUser      = "user"
-	roleAssistant = "assistant"
-)
-
 // encoded is a message as the API takes it: its content blocks, joined by commas.
 type encoded struct {
-	role        string
-	open        []byte // without the last brace, so that a mark can be put before it
-	markable    bool   // the last block may carry a mark
-	thinks      bool   // the first block is a thought
-	onlyResults bool   // all blocks are results of tools
-	media       int    // what images and files weigh, in bytes
-	images      int
-	hosted      []hosting
-	sandbox     *sandbox // in which the provider ran code; nil if it did not
+	voice   wire.Voice
+	open    []byte // without the last brace, so that a mark can be put before it
+	media   int    // what images and files weigh, in bytes
+	images  int
+	hosted  []hosting
+	sandbox *sandbox // in which the provider ran code; nil if it did not
 }
 
-func (e *encoded) empty() bool { return len(e.open) == 0 }
+// Voice is what [wire.Conversation] asks for.
+func (e *encoded) Voice() wire.Voice { return e.voice }
 
 // A block is one element of a message's content.
 type block struct {
@@ -89,13 +82,13 @@ type encoder struct {
 // message writes a message. Thoughts of others than the author are left out, and what
 // other providers ran: their marks mean nothing here.
 func (e *encoder) message(m *event.Message) *encoded {
-	out := &encoded{role: roleUser, onlyResults: true}
+	out := &encoded{voice: wire.Voice{Role: wire.RoleUser, OnlyResults: true}}
 	var blocks []block
 	switch m.Type {
 	case event.InstructionMessage:
 		blocks = appendText(nil, wire.JoinLines(m.Contents))
 	case event.ExpertMessage:
-		out.role = roleAssistant
+		out.voice.Role = wire.RoleAssistant
 		blocks = e.assistant(m, m.Author == e.author)
 	default:
 		for i := range m.Contents {
@@ -109,15 +102,16 @@ func (e *encoder) message(m *event.Message) *encoded {
 		} else {
 			out.open = append(append(out.open, ','), b.encode()...)
 		}
-		out.thinks = out.thinks || i == 0 && b.isThought()
-		out.onlyResults = out.onlyResults && b.Type == typeResult
-		out.markable = !b.isThought() && b.kept == nil
+		out.voice.Thinks = out.voice.Thinks || i == 0 && b.isThought()
+		out.voice.OnlyResults = out.voice.OnlyResults && b.Type == typeResult
+		out.voice.Markable = !b.isThought() && b.kept == nil
 		out.media += b.weight()
 		out.images += b.images
 		if b.kept != nil {
 			out.hosted = append(out.hosted, hostingOf(b.kept))
 		}
 	}
+	out.voice.Empty = len(blocks) == 0
 	out.open, out.sandbox = bytes.TrimSuffix(out.open, []byte("}")), e.sandbox
 	return out
 }

@@ -31,8 +31,8 @@ func (m *Model) settle(messages []*event.Message, all []*encoded) {
 	var turn []int // of the assistant, that may be one message of several of ours
 	for i, e := range all {
 		switch {
-		case e.empty() || messages[i].Type == event.InstructionMessage:
-		case e.role == roleAssistant:
+		case e.voice.Empty || messages[i].Type == event.InstructionMessage:
+		case e.voice.Role == wire.RoleAssistant:
 			turn = append(turn, i)
 		default:
 			m.settleTurn(messages, all, turn)

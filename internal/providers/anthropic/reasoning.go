@@ -16,7 +16,7 @@ const (
 
 // limits returns the limit of the answer, and the members that say how much of it may be
 // spent on thinking. What the user sets by hand is not set a second time.
-func (m *Model) limits(req *model.Request, talk []*encoded) (limit int, thinking string) {
+func (m *Model) limits(req *model.Request, talk *wire.Conversation[*encoded]) (limit int, thinking string) {
 	limit, budget := m.budget(req)
 	adaptive, effort := m.reasoning() == model.ReasoningAdaptive, ""
 	if !m.cfg.Extra.Has("output_config") {
@@ -33,7 +33,7 @@ func (m *Model) limits(req *model.Request, talk []*encoded) (limit int, thinking
 	case adaptive && budget > 0:
 		// Some models keep their thoughts to themselves if they are not asked for them.
 		return limit, `,"thinking":{"type":"adaptive","display":"summarized"}` + effort
-	case budget == 0, !wire.MayThink(merge(talk), voice):
+	case budget == 0, !talk.MayThink():
 		return limit, ""
 	}
 	return limit, `,"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`
@@ -75,8 +75,4 @@ func (m *Model) reasoning() model.Reasoning {
 		return way
 	}
 	return cmp.Or(model.ClaudeReasoning(m.cfg.Model), model.ReasoningBudget)
-}
-
-func voice(e *encoded) wire.Voice {
-	return wire.Voice{User: e.role == roleUser, Thinks: e.thinks, OnlyResults: e.onlyResults}
 }

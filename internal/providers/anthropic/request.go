@@ -13,27 +13,26 @@ import (
 // cacheMark asks the provider to cache everything up to and including its block.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// maxMarks is how many marks a request may have. One is kept for the end.
-const maxMarks = 4
+const maxMarks = 4 // that a request may have
 
 // body is a request, in pieces. The messages' pieces are shared between requests.
 func (m *Model) body(req *model.Request) [][]byte {
-	system, talk, marked := m.conversation(req.Messages)
-	b := &body{marked: marked}
+	talk := m.conversation(req.Messages)
+	b := &body{marked: talk.Marked}
 	limit, thinking := m.limits(req, talk)
 	b.Text(`{"model":` + string(wire.Quote(m.cfg.Model)) + `,"max_tokens":` + strconv.Itoa(limit) + `,"stream":true` + thinking)
-	if len(system) > 0 {
+	if len(talk.System) > 0 {
 		b.Text(`,"system":[`)
-		b.blocks(system)
+		b.blocks(talk.System)
 		b.Text(`]`)
 	}
-	m.tools(b, req, talk)
+	m.tools(b, req, talk.Talk)
 	b.Text(`,"messages":[`)
-	for i, turn := range merge(talk) {
+	for i, turn := range talk.Turns {
 		if i > 0 {
 			b.Text(`,`)
 		}
-		b.Text(`{"role":"` + turn[0].role + `","content":[`)
+		b.Text(`{"role":"` + turn[0].voice.Role + `","content":[`)
 		b.blocks(turn)
 		b.Text(`]}`)
 	}
@@ -44,34 +43,15 @@ func (m *Model) body(req *model.Request) [][]byte {
 }
 
 // conversation encodes the messages, the first of them without their media if all would be too
-// much for one request, and says which of them the provider is asked to cache.
-func (m *Model) conversation(messages []*event.Message) (system, talk []*encoded, marked map[*encoded]bool) {
+// much for one request.
+func (m *Model) conversation(messages []*event.Message) *wire.Conversation[*encoded] {
 	all := m.messages.All(messages, m.encode,
 		wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }},
 		wire.Limit[*encoded]{Most: manyImages, Of: func(e *encoded) int { return e.images }})
 	m.settle(messages, all)
-	marked = map[*encoded]bool{}
-	var last *encoded
-	for i, e := range all {
-		if e.empty() {
-			continue
-		}
-		if messages[i].Cache && e.markable && len(marked) < maxMarks-1 {
-			marked[e] = true
-		}
-		if messages[i].Type == event.InstructionMessage {
-			system = append(system, e)
-			continue
-		}
-		talk = append(talk, e)
-		if e.markable {
-			last = e
-		}
-	}
-	if last != nil { // it moves along: the next request finds this one in the cache
-		marked[last] = true
-	}
-	return system, talk, marked
+	c := &wire.Conversation[*encoded]{}
+	c.Arrange(messages, all, maxMarks)
+	return c
 }
 
 type body struct {
@@ -90,11 +70,6 @@ func (b *body) blocks(messages []*encoded) {
 		}
 		b.Text(`}`)
 	}
-}
-
-// merge puts neighbours of the same role together, as the API wants them.
-func merge(messages []*encoded) [][]*encoded {
-	return wire.Turns(messages, func(e *encoded) string { return e.role })
 }
 
 // maxName is the longest name of a tool, and the longest id of a call, that are sent.

@@ -11,27 +11,20 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-const (
-	roleUser      = "user"
-	roleAssistant = "assistant"
-)
-
 // encoded is a message as the API takes it: its content blocks, joined by commas. The
 // name of a document must be the only one of its kind in a request, so its number is left
 // open: it belongs between two pieces.
 type encoded struct {
-	role        string
-	pieces      [][]byte
-	documents   int // numbers that it takes
-	images      int
-	media       int      // bytes
-	tools       []string // that it mentions
-	markable    bool     // a point of the cache may stand behind it
-	thinks      bool     // the first block is a thought
-	onlyResults bool     // all blocks are results of tools
+	voice     wire.Voice
+	pieces    [][]byte
+	documents int // numbers that it takes
+	images    int
+	media     int      // bytes
+	tools     []string // that it mentions
 }
 
-func (e *encoded) empty() bool { return len(e.pieces) == 0 }
+// Voice is what [wire.Conversation] asks for.
+func (e *encoded) Voice() wire.Voice { return e.voice }
 
 // A block is one element of a message's content, in pieces like a message.
 type block struct {
@@ -60,13 +53,13 @@ type encoder struct {
 }
 
 func encode(m *event.Message, enc *encoder) *encoded {
-	e := &encoded{role: roleUser, onlyResults: true}
+	e := &encoded{voice: wire.Voice{Role: wire.RoleUser, OnlyResults: true}}
 	var blocks []block
 	switch m.Type {
 	case event.InstructionMessage:
 		blocks = appendText(nil, wire.JoinLines(m.Contents))
 	case event.ExpertMessage:
-		e.role = roleAssistant
+		e.voice.Role = wire.RoleAssistant
 		blocks = enc.assistant(m)
 	default:
 		blocks = enc.user(m)
@@ -76,16 +69,17 @@ func encode(m *event.Message, enc *encoder) *encoded {
 			e.pieces = glue(e.pieces, text(`,`))
 		}
 		e.pieces = glue(e.pieces, b.pieces)
-		e.thinks = e.thinks || i == 0 && b.kind == kindThought
-		e.onlyResults = e.onlyResults && b.kind == kindResult
+		e.voice.Thinks = e.voice.Thinks || i == 0 && b.kind == kindThought
+		e.voice.OnlyResults = e.voice.OnlyResults && b.kind == kindResult
 		// The service refuses a point behind a thought, and one behind some documents.
-		e.markable = b.kind != kindThought && b.kind != kindDocument
+		e.voice.Markable = b.kind != kindThought && b.kind != kindDocument
 	}
 	for i := range m.Contents {
 		if p := &m.Contents[i]; p.ToolName != "" && (p.Type == event.ToolCallPart || p.Type == event.ToolResultPart) {
 			e.tools = append(e.tools, p.ToolName)
 		}
 	}
+	e.voice.Empty = len(blocks) == 0
 	e.documents, e.images, e.media = enc.documents, enc.images, enc.media
 	return e
 }

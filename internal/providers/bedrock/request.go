@@ -2,10 +2,8 @@ package bedrock
 
 import (
 	"maps"
-	"slices"
 	"strconv"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/rawjson"
@@ -15,53 +13,45 @@ import (
 const cachePoint = `{"cachePoint":{"type":"default"}}`
 
 const (
-	maxPoints = 4          // of the cache in a request. One is kept for the end
+	maxPoints = 4          // of the cache in a request
 	maxMedia  = 18_000_000 // bytes in base64, of a request of 25 MB
 )
 
 // body is a request, in pieces. The messages' pieces are shared between requests.
 func (m *Model) body(req *model.Request) [][]byte {
-	var system, talk []*encoded
 	// A request may have so many bytes of media, so many documents, and so many images.
 	all := m.messages.All(req.Messages, m.encode,
 		wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }},
 		wire.Limit[*encoded]{Most: maxDocuments, Of: func(e *encoded) int { return e.documents }},
 		wire.Limit[*encoded]{Most: maxImages, Of: func(e *encoded) int { return e.documents + e.images }})
-	p := &points{left: maxPoints - 1, at: map[*encoded]bool{}, off: !caches(m.cfg.Model)}
-	tools := m.tools(req, all, p)
-	for i, msg := range req.Messages {
-		e := all[i]
-		if e.empty() {
-			continue
-		}
-		if msg.Cache {
-			p.mark(e)
-		}
-		if msg.Type == event.InstructionMessage {
-			system = append(system, e)
-			continue
-		}
-		talk = append(talk, e)
+	points := 0
+	if caches(m.cfg.Model) {
+		points = maxPoints
 	}
-	p.end(talk)
-	b := &request{points: p}
+	tools := m.tools(req, all, points > 0)
+	if len(tools) > 0 && points > 0 {
+		points-- // one is behind the tools
+	}
+	var talk wire.Conversation[*encoded]
+	talk.Arrange(req.Messages, all, points)
+	b := &request{marked: talk.Marked}
 	b.Text(`{`)
-	if len(system) > 0 {
+	if len(talk.System) > 0 {
 		b.Text(`"system":[`)
-		b.blocks(system)
+		b.blocks(talk.System)
 		b.Text(`],`)
 	}
 	b.Add(tools)
 	b.Text(`"messages":[`)
-	for i, turn := range merge(talk) {
+	for i, turn := range talk.Turns {
 		if i > 0 {
 			b.Text(`,`)
 		}
-		b.Text(`{"role":"` + turn[0].role + `","content":[`)
+		b.Text(`{"role":"` + turn[0].voice.Role + `","content":[`)
 		b.blocks(turn)
 		b.Text(`]}`)
 	}
-	b.Text(`]` + m.settings(req, talk))
+	b.Text(`]` + m.settings(req, &talk))
 	m.cfg.Extra.AppendTo(&b.Body)
 	b.Text(`}`)
 	return b.Pieces
@@ -90,7 +80,7 @@ func (m *Model) takeSettings(cfg *Config) (err error) {
 }
 
 // settings writes the two objects that hold something of the user's and something of ours.
-func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
+func (m *Model) settings(req *model.Request, talk *wire.Conversation[*encoded]) (text string) {
 	fields, limit := m.thinking(req, talk)
 	own := wire.Extra{}
 	if limit > 0 {
@@ -105,35 +95,9 @@ func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
 	return text
 }
 
-type points struct {
-	off  bool // the model takes none
-	left int
-	at   map[*encoded]bool
-}
-
-// mark puts a point behind a message, if there may be one and one is left.
-func (p *points) mark(e *encoded) {
-	if !p.off && p.left > 0 && e.markable && !p.at[e] {
-		p.at[e] = true
-		p.left--
-	}
-}
-
-// end puts the last point behind the last message that takes one. It moves along: the
-// next request finds this one in the cache.
-func (p *points) end(talk []*encoded) {
-	p.left++
-	for _, e := range slices.Backward(talk) {
-		if e.markable {
-			p.mark(e)
-			return
-		}
-	}
-}
-
 type request struct {
 	wire.Body
-	points    *points
+	marked    map[*encoded]bool
 	documents int // so far: each has a number, which makes up its name
 }
 
@@ -151,13 +115,8 @@ func (r *request) blocks(messages []*encoded) {
 			r.Add(piece)
 		}
 		r.documents += e.documents
-		if r.points.at[e] {
+		if r.marked[e] {
 			r.Text(`,` + cachePoint)
 		}
 	}
-}
-
-// merge puts neighbours of the same role together, as the API wants them.
-func merge(messages []*encoded) [][]*encoded {
-	return wire.Turns(messages, func(e *encoded) string { return e.role })
 }

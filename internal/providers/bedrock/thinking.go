@@ -22,7 +22,7 @@ const (
 
 // thinking says how a request asks to think, by fields that are the model's own, and how
 // long the answer may be; 0 is what the model allows.
-func (m *Model) thinking(req *model.Request, talk []*encoded) (fields wire.Extra, limit int) {
+func (m *Model) thinking(req *model.Request, talk *wire.Conversation[*encoded]) (fields wire.Extra, limit int) {
 	limit = m.cfg.Limit(req)
 	fields = wire.Extra{}
 	if req.Reasoning == "" {
@@ -31,7 +31,7 @@ func (m *Model) thinking(req *model.Request, talk []*encoded) (fields wire.Extra
 	off := req.Reasoning.Off()
 	switch m.way() {
 	case model.ReasoningBudget:
-		if !off && wire.MayThink(merge(talk), voice) {
+		if !off && talk.MayThink() {
 			return m.budgeted(req.Reasoning, limit)
 		}
 	case model.ReasoningAdaptive: // which goes on after a turn without a thought
@@ -114,10 +114,6 @@ func (m *Model) effort(asked expert.ReasoningBudget) string {
 		word = asked.String()
 	}
 	return string(wire.Quote(word))
-}
-
-func voice(e *encoded) wire.Voice {
-	return wire.Voice{User: e.role == roleUser, Thinks: e.thinks, OnlyResults: e.onlyResults}
 }
 
 // A family is what the models of one maker have in common. The id says it, inside an ARN

@@ -12,7 +12,7 @@ const maxName = 64 // of a tool, and of the id of a call
 // tools is the part of a request that is about tools, with a comma behind it. The service
 // wants tools listed when the conversation mentions any, and has no way to say that none
 // may be called: a request for words alone goes without them if it can.
-func (m *Model) tools(req *model.Request, all []*encoded, p *points) []byte {
+func (m *Model) tools(req *model.Request, all []*encoded, point bool) []byte {
 	offered := req.Tools
 	if req.TextOnly || len(offered) == 0 {
 		used := used(all)
@@ -23,10 +23,7 @@ func (m *Model) tools(req *model.Request, all []*encoded, p *points) []byte {
 			offered = used
 		}
 	}
-	if !p.off {
-		p.left--
-	}
-	return m.lists.Get(offered, func(tools []model.Tool) []byte { return writeTools(tools, !p.off) })
+	return m.lists.Get(offered, func(tools []model.Tool) []byte { return writeTools(tools, point) })
 }
 
 // used lists tools that the conversation mentions but the request no longer offers.

@@ -1,6 +1,10 @@
 package wire
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/perstack-go/perstack/event"
+)
 
 // Slim says how many of the first messages go without their media, so that a request does
 // not grow past what its API takes. media is what the media of each message weigh, in
@@ -37,27 +41,73 @@ func Turns[T any](messages []T, speaker func(T) string) (turns [][]T) {
 	return turns
 }
 
-// A Voice is what the rule of [MayThink] looks at in a message.
+// A Voice is what a request has to know of a message that was encoded.
 type Voice struct {
-	User        bool // who speaks, or else the model
+	Role        string
+	Empty       bool
+	Markable    bool // a mark of the provider's cache may stand behind it
 	Thinks      bool // it begins with a thought
 	OnlyResults bool // it holds what tools returned, and nothing else
+}
+
+// A Conversation is encoded messages as Claude's services want them: instructions stand apart,
+// and neighbours of one speaker are one turn.
+type Conversation[T interface {
+	comparable
+	Voice() Voice
+}] struct {
+	System, Talk []T
+	Turns        [][]T      // the talk
+	Marked       map[T]bool // where the provider is asked to cache all that comes before
+}
+
+// Arrange puts the messages of a request together. marks is how many marks of its cache the
+// provider takes. The last one moves along: the next request finds this one in the cache.
+func (c *Conversation[T]) Arrange(messages []*event.Message, encoded []T, marks int) {
+	c.Marked = map[T]bool{}
+	for i, e := range encoded {
+		v := e.Voice()
+		if v.Empty {
+			continue
+		}
+		if messages[i].Cache && v.Markable && len(c.Marked) < marks-1 {
+			c.Marked[e] = true
+		}
+		if messages[i].Type == event.InstructionMessage {
+			c.System = append(c.System, e)
+		} else {
+			c.Talk = append(c.Talk, e)
+		}
+	}
+	c.Turns = Turns(c.Talk, func(e T) string { return e.Voice().Role })
+	for _, e := range slices.Backward(c.Talk) {
+		if marks > 0 && e.Voice().Markable {
+			c.Marked[e] = true
+			break
+		}
+	}
 }
 
 // MayThink reports whether Claude can go on with thinking. A turn that used tools without
 // a thought before, because thinking was off or the thought was another model's, must be
 // ended without: its services refuse it otherwise.
-func MayThink[T any](turns [][]T, voice func(T) Voice) bool {
+func (c *Conversation[T]) MayThink() bool {
 	asks := func(turn []T) bool { // it says more than what tools returned
-		return slices.ContainsFunc(turn, func(m T) bool { return !voice(m).OnlyResults })
+		return slices.ContainsFunc(turn, func(e T) bool { return !e.Voice().OnlyResults })
 	}
-	for i := len(turns) - 1; i >= 0; i-- {
-		switch first := voice(turns[i][0]); {
-		case first.User && asks(turns[i]):
+	for i, turn := range slices.Backward(c.Turns) {
+		switch first := turn[0].Voice(); {
+		case first.Role == RoleUser && asks(turn):
 			return true // nothing was answered since
-		case !first.User && (i == 0 || asks(turns[i-1])):
+		case first.Role != RoleUser && (i == 0 || asks(c.Turns[i-1])):
 			return first.Thinks
 		}
 	}
 	return true
 }
+
+// Who speaks, in the words of most APIs.
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+)
