@@ -56,34 +56,31 @@ type message struct {
 // Read takes the events of a stream up to the last and tells what there is to tell.
 func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	return wire.Collect(t.client, &t.draft, stream.Next, func(e wire.Event) (last bool, err error) {
-		chunk, err := t.take(e)
-		if err != nil {
-			return false, err
-		}
-		return t.done, tell(chunk)
+		err = t.take(e, tell)
+		return t.done, err
 	})
 }
 
-func (t *turn) take(e wire.Event) (model.Chunk, error) {
+func (t *turn) take(e wire.Event, tell wire.Tell) error {
 	if e.Name == "ping" {
-		return model.Chunk{}, nil
+		return nil
 	}
 	m := message{Usage: &t.usage} // later events leave out what has not changed
 	m.Message.Usage = &t.usage
 	if err := wire.Decode(e.Data, &m); err != nil {
 		// The deltas of a block that we do not know may have members of other types.
 		if t.isKept(e.Data) {
-			return model.Chunk{}, nil
+			return nil
 		}
-		return model.Chunk{}, t.client.Malformed(err)
+		return t.client.Malformed(err)
 	}
 	switch m.Type {
 	case "message_start":
 		t.inside = sandboxOf(m.Message.Container)
 	case "content_block_start":
-		return t.start(m.Index, m.ContentBlock)
+		return t.start(m.Index, m.ContentBlock, tell)
 	case "content_block_delta":
-		return t.grow(&m, e.Data), nil
+		return t.grow(&m, e.Data, tell)
 	case "message_delta":
 		t.inside = cmp.Or(sandboxOf(m.Delta.Container), t.inside)
 		if m.Delta.StopReason != "" {
@@ -92,15 +89,15 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	case "message_stop":
 		t.done = true
 	case "error":
-		return model.Chunk{}, t.client.Failure(m.Error.status(), m.Error.problem())
+		return t.client.Failure(m.Error.status(), m.Error.problem())
 	}
-	return model.Chunk{}, nil
+	return nil
 }
 
-func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
+func (t *turn) start(index int, raw rawjson.Value, tell wire.Tell) error {
 	g := &growing{kind: typeOf(raw)}
 	if g.kind == "" {
-		return model.Chunk{}, t.client.Malformed(errors.New("a block without a type"))
+		return t.client.Malformed(errors.New("a block without a type"))
 	}
 	if t.open == nil {
 		t.open = map[int]*growing{}
@@ -111,7 +108,7 @@ func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 	if !known { // new, or about what the provider ran itself
 		g.Growing, g.kept = t.draft.Open(event.ProviderPart), keep(raw)
 		g.ToolName = g.kept.toolName()
-		return model.Chunk{}, nil
+		return nil
 	}
 	var b struct { // gateways write what they like into the others
 		Text      string        `json:"text"`
@@ -123,23 +120,21 @@ func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 		Input     rawjson.Value `json:"input"`
 	}
 	if err := wire.Decode(raw, &b); err != nil {
-		return model.Chunk{}, t.client.Malformed(err)
+		return t.client.Malformed(err)
 	}
 	g.Growing = t.draft.Open(kind)
 	switch g.kind {
 	case typeText:
-		g.Write(b.Text)
-		return model.Chunk{Text: b.Text}, nil
+		return g.Tell(b.Text, tell)
 	case typeThinking:
 		g.signature.WriteString(b.Signature)
-		g.Write(b.Thinking)
-		return model.Chunk{Reasoning: b.Thinking}, nil
+		return g.Tell(b.Thinking, tell)
 	case typeRedacted:
 		g.ProviderData = marshal(block{Type: typeRedacted, Data: b.Data})
 	case typeToolUse:
 		g.ToolCallID, g.ToolName, g.Args = b.ID, b.Name, b.Input
 	}
-	return model.Chunk{}, nil
+	return nil
 }
 
 // partTypes are what the blocks become that are ours to understand.
@@ -147,31 +142,24 @@ var partTypes = map[string]event.PartType{
 	typeText: event.TextPart, typeThinking: event.ThinkingPart, typeRedacted: event.ThinkingPart, typeToolUse: event.ToolCallPart,
 }
 
-func (t *turn) grow(m *message, raw []byte) model.Chunk {
-	g := t.open[m.Index]
-	if g == nil {
-		return model.Chunk{}
-	}
-	if g.kept != nil {
-		g.kept.fold(raw)
-		return model.Chunk{}
-	}
-	d := &m.Delta
+func (t *turn) grow(m *message, raw []byte, tell wire.Tell) error {
+	g, d := t.open[m.Index], &m.Delta
 	switch {
+	case g == nil:
+	case g.kept != nil:
+		g.kept.fold(raw)
 	case g.kind == typeText && d.Type == "text_delta":
-		g.Write(d.Text)
-		return model.Chunk{Text: d.Text}
+		return g.Tell(d.Text, tell)
 	case g.kind == typeText && d.Type == "citations_delta":
 		g.citations = append(g.citations, d.Citation)
 	case g.kind == typeThinking && d.Type == "thinking_delta":
-		g.Write(d.Thinking)
-		return model.Chunk{Reasoning: d.Thinking}
+		return g.Tell(d.Thinking, tell)
 	case g.kind == typeThinking && d.Type == "signature_delta":
 		g.signature.WriteString(d.Signature)
 	case g.kind == typeToolUse && d.Type == "input_json_delta":
 		g.Write(d.PartialJSON)
 	}
-	return model.Chunk{}
+	return nil
 }
 
 // isKept folds an event into a block that we do not know, if it is for one.

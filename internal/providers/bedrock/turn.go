@@ -60,37 +60,34 @@ type message struct {
 func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	frames := newFrames(t.client, stream)
 	return wire.Collect(t.client, &t.draft, frames.next, func(frame eventstream.Message) (last bool, err error) {
-		chunk, err := t.take(frame)
-		if err != nil {
-			return false, err
-		}
-		return t.stopped && t.counted, tell(chunk)
+		err = t.take(frame, tell)
+		return t.stopped && t.counted, err
 	})
 }
 
-func (t *turn) take(frame eventstream.Message) (model.Chunk, error) {
+func (t *turn) take(frame eventstream.Message, tell wire.Tell) error {
 	switch kind := header(frame, ":message-type"); kind {
 	case "event":
 	case "exception", "error":
-		return model.Chunk{}, exception(t.client, frame, kind)
+		return exception(t.client, frame, kind)
 	default:
-		return model.Chunk{}, t.client.Malformed(fmt.Errorf("a message of the type %.50q", kind))
+		return t.client.Malformed(fmt.Errorf("a message of the type %.50q", kind))
 	}
 	name := header(frame, ":event-type")
 	switch name {
 	case "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata":
 	default: // it begins, or is new
-		return model.Chunk{}, nil
+		return nil
 	}
 	var m message
 	if err := wire.Decode(frame.Payload, &m); err != nil {
-		return model.Chunk{}, t.client.Malformed(err)
+		return t.client.Malformed(err)
 	}
 	switch name {
 	case "contentBlockStart":
 		t.start(&m)
 	case "contentBlockDelta":
-		return t.grow(&m), nil
+		return t.grow(&m, tell)
 	case "contentBlockStop":
 		t.close(m.Index)
 	case "messageStop":
@@ -98,7 +95,7 @@ func (t *turn) take(frame eventstream.Message) (model.Chunk, error) {
 	case "metadata":
 		t.counted, t.usage = true, m.Usage
 	}
-	return model.Chunk{}, nil
+	return nil
 }
 
 // start begins a block. Only those of calls are told of before their words come.
@@ -112,7 +109,7 @@ func (t *turn) start(m *message) {
 	}
 }
 
-func (t *turn) grow(m *message) model.Chunk {
+func (t *turn) grow(m *message, tell wire.Tell) error {
 	d := &m.Delta
 	switch {
 	case d.ToolUse != nil:
@@ -121,15 +118,13 @@ func (t *turn) grow(m *message) model.Chunk {
 		}
 	case d.Reasoning != nil:
 		g := t.part(m.Index, event.ThinkingPart)
-		g.Write(d.Reasoning.Text)
 		g.signature = append(g.signature, d.Reasoning.Signature...)
 		g.hidden = append(g.hidden, d.Reasoning.Redacted...)
-		return model.Chunk{Reasoning: d.Reasoning.Text}
+		return g.Tell(d.Reasoning.Text, tell)
 	case d.Text != "":
-		t.part(m.Index, event.TextPart).Write(d.Text)
-		return model.Chunk{Text: d.Text}
+		return t.part(m.Index, event.TextPart).Tell(d.Text, tell)
 	}
-	return model.Chunk{}
+	return nil
 }
 
 // part is the block that words of a kind belong to. Most begin with their first words.

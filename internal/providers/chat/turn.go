@@ -116,22 +116,10 @@ func (t *turn) take(data []byte, tell wire.Tell) error {
 const noResources = "insufficient_system_resource"
 
 func (t *turn) grow(d *delta, tell wire.Tell) error {
-	if thought := cmp.Or(d.Reasoning, wire.Word(d.Thought)); thought != "" {
-		t.draft.Last(event.ThinkingPart).Write(thought)
-		if err := tell(model.Chunk{Reasoning: thought}); err != nil {
-			return err
-		}
+	if err := t.draft.Tell(cmp.Or(d.Reasoning, wire.Word(d.Thought)), d.Content+d.Refusal, tell); err != nil {
+		return err
 	}
 	t.refused = t.refused || d.Refusal != ""
-	for _, words := range []string{d.Content, d.Refusal} {
-		if words == "" {
-			continue
-		}
-		t.draft.Last(event.TextPart).Write(words)
-		if err := tell(model.Chunk{Text: words}); err != nil {
-			return err
-		}
-	}
 	for i := range d.ToolCalls {
 		t.growCall(&d.ToolCalls[i])
 	}

@@ -96,11 +96,7 @@ func (t *turn) take(c *chunk, tell wire.Tell) error {
 			continue // a second answer was not requested
 		}
 		for _, raw := range candidate.Content.Parts {
-			told, err := t.part(raw)
-			if err != nil {
-				return err
-			}
-			if err := tell(told); err != nil {
+			if err := t.part(raw, tell); err != nil {
 				return err
 			}
 		}
@@ -154,14 +150,14 @@ func (h *hostedPart) kind() string {
 // noteNames are the members in which the API says something about an answer.
 var noteNames = [2]string{"groundingMetadata", "urlContextMetadata"}
 
-// part adds a part and returns what there is to tell.
-func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
+// part adds a part and tells what there is to tell.
+func (t *turn) part(raw rawjson.Value, tell wire.Tell) error {
 	var p struct {
 		apiPart    `json:",embed"`
 		hostedPart `json:",embed"`
 	}
 	if err := wire.Decode(raw, &p); err != nil {
-		return told, t.client.Malformed(err)
+		return t.client.Malformed(err)
 	}
 	switch kind := p.kind(); {
 	case p.Call != nil:
@@ -176,34 +172,32 @@ func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
 		g := t.draft.Open(event.ProviderPart)
 		g.ToolName, g.ProviderData = kind, raw
 	case p.Text != nil || p.Signature != "":
-		told = t.words(&p.apiPart)
+		return t.words(&p.apiPart, tell)
 	}
-	return told, nil
+	return nil
 }
 
 // words adds words to a text or a thought. What has a signature is a part for itself: the
 // signature belongs to it alone, even if it is empty.
-func (t *turn) words(p *apiPart) model.Chunk {
-	words := ""
+func (t *turn) words(p *apiPart, tell wire.Tell) error {
+	words, kind := "", event.TextPart
 	if p.Text != nil {
 		words = *p.Text
 	}
-	kind, told := event.TextPart, model.Chunk{Text: words}
 	if p.Thought {
-		kind, told = event.ThinkingPart, model.Chunk{Reasoning: words}
+		kind = event.ThinkingPart
 	}
 	if words == "" && p.Signature == "" {
-		return told
+		return nil
 	}
 	g := t.draft.Last(kind)
 	if p.Signature != "" && g.Len() > 0 || g.ProviderData != nil {
 		g = t.draft.Open(kind)
 	}
-	g.Write(words)
 	if p.Signature != "" {
 		g.ProviderData = markOf(p.Signature, "")
 	}
-	return told
+	return g.Tell(words, tell)
 }
 
 func markOf(signature, id string) rawjson.Value {

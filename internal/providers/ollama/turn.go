@@ -79,22 +79,15 @@ func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
 		_ = e.UnmarshalJSON(l.Error)                    // what is odd stays out
 		return false, t.client.Failure(500, problem(e)) // the server gives no status here
 	}
-	if words := l.Message.Thinking; words != "" {
-		t.draft.Last(event.ThinkingPart).Write(words)
-		if err := tell(model.Chunk{Reasoning: words}); err != nil {
-			return false, err
-		}
+	if err := t.draft.Tell(l.Message.Thinking, l.Message.Content, tell); err != nil {
+		return false, err
 	}
-	if words := l.Message.Content; words != "" {
-		if trimmed := strings.TrimSpace(words); trimmed == t.word {
-			t.repeats++
-		} else {
-			t.word, t.repeats = trimmed, 0
-		}
-		t.draft.Last(event.TextPart).Write(words)
-		if err := tell(model.Chunk{Text: words}); err != nil {
-			return false, err
-		}
+	switch word := strings.TrimSpace(l.Message.Content); {
+	case l.Message.Content == "":
+	case word == t.word:
+		t.repeats++
+	default:
+		t.word, t.repeats = word, 0
 	}
 	for _, c := range l.Message.ToolCalls {
 		g := t.draft.Open(event.ToolCallPart)

@@ -84,7 +84,7 @@ func (t *turn) take(e wire.Event, tell wire.Tell) error {
 		return t.grow(event.TextPart, place{m.Item, m.Content}, &m, tell)
 	case "response.reasoning_summary_part.added":
 		if g := t.open[place{m.Item, 0}]; m.Summary > 0 && g != nil && g.Len() > 0 {
-			return write(g, "\n\n", tell)
+			return g.Tell("\n\n", tell)
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return t.grow(event.ThinkingPart, place{m.Item, 0}, &m, tell)
@@ -122,18 +122,7 @@ func (t *turn) at(kind event.PartType, where place) *wire.Growing {
 
 func (t *turn) grow(kind event.PartType, where place, m *message, tell wire.Tell) error {
 	if g := t.at(kind, where); g.Type == kind { // else it is nonsense
-		return write(g, string(m.Delta), tell)
-	}
-	return nil
-}
-
-func write(g *wire.Growing, text string, tell wire.Tell) error {
-	g.Write(text)
-	switch g.Type {
-	case event.TextPart:
-		return tell(model.Chunk{Text: text})
-	case event.ThinkingPart:
-		return tell(model.Chunk{Reasoning: text})
+		return g.Tell(string(m.Delta), tell)
 	}
 	return nil
 }
@@ -238,7 +227,7 @@ func (t *turn) endMessage(at int, o output, tell wire.Tell) error {
 		}
 		g := t.at(event.TextPart, place{at, i})
 		if g.Len() == 0 {
-			if err := write(g, c.Text+c.Refusal, tell); err != nil {
+			if err := g.Tell(c.Text+c.Refusal, tell); err != nil {
 				return err
 			}
 		}
@@ -269,7 +258,7 @@ func (t *turn) endThought(at int, o output, tell wire.Tell) error {
 		for _, c := range list {
 			texts = append(texts, c.Text)
 		}
-		if err := write(g, strings.Join(texts, "\n\n"), tell); err != nil {
+		if err := g.Tell(strings.Join(texts, "\n\n"), tell); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
 )
 
 // A Draft is an answer in the making: its parts, in the order in which they began. The
@@ -39,8 +40,34 @@ func (d *Draft) Last(kind event.PartType) *Growing {
 	return d.Open(kind)
 }
 
+// Tell adds words to the last part if it is of their kind, else to a new one, and tells them: a
+// thought, then a text. Either may be empty.
+func (d *Draft) Tell(thought, text string, tell Tell) error {
+	if thought != "" {
+		if err := d.Last(event.ThinkingPart).Tell(thought, tell); err != nil {
+			return err
+		}
+	}
+	if text != "" {
+		return d.Last(event.TextPart).Tell(text, tell)
+	}
+	return nil
+}
+
 // Write adds words: of a text, of a thought, or of the arguments of a call.
 func (g *Growing) Write(words string) { g.words.WriteString(words) }
+
+// Tell writes words that may be told as they come: a text or a thought.
+func (g *Growing) Tell(words string, tell Tell) error {
+	g.Write(words)
+	switch g.Type {
+	case event.TextPart:
+		return tell(model.Chunk{Text: words})
+	case event.ThinkingPart:
+		return tell(model.Chunk{Reasoning: words})
+	}
+	return nil
+}
 
 // Len is how many bytes of words there are.
 func (g *Growing) Len() int { return g.words.Len() }
