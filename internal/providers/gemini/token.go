@@ -107,16 +107,16 @@ func (c *Credentials) Tokens(hc *http.Client) func(context.Context) (string, err
 			return t, unreached(err)
 		}
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		response, body, err := exchange(client, request)
+		status, _, body, err := exchange(client, request)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return t, context.Cause(ctx)
 		case err != nil:
 			return t, unreached(err)
-		case response.StatusCode/100 != 2:
-			return t, refused(response.StatusCode, body)
+		case status/100 != 2:
+			return t, refused(status, body)
 		case wire.Decode(body, &t) != nil:
-			return t, passing(notOne)
+			return t, passing(gaveNone)
 		}
 		return t, nil
 	})
@@ -162,14 +162,14 @@ func (c *Credentials) assertion(now time.Time) (string, error) {
 }
 
 // exchange sends a request and reads its answer, as much of it as a token may have.
-func exchange(client *http.Client, request *http.Request) (*http.Response, []byte, error) {
+func exchange(client *http.Client, request *http.Request) (status int, header http.Header, body []byte, err error) {
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxToken))
-	return response, body, err
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxToken))
+	return response.StatusCode, response.Header, body, err
 }
 
 // unreached says that the token server gave no answer.
@@ -213,7 +213,7 @@ func passing(text string) error {
 	return &model.Error{Name: apiCallError, Message: vertex + ": " + text, Retryable: true}
 }
 
-const notOne = "no token: the token server gave something else"
+const gaveNone = "no token: the token server gave something else"
 
 // knownWords are descriptions that Google gives. What else a server writes may quote what it
 // was sent.
@@ -241,15 +241,15 @@ func MetadataTokens(base string, hc *http.Client) func(context.Context) (string,
 			return t, errNoMetadata
 		}
 		request.Header.Set("Metadata-Flavor", "Google")
-		response, body, err := exchange(client, request)
+		status, header, body, err := exchange(client, request)
 		// The header proves that it is the server, and not another one of the same name.
 		switch {
-		case response == nil, response.Header.Get("Metadata-Flavor") != "Google":
+		case header.Get("Metadata-Flavor") != "Google":
 			return t, errNoMetadata
-		case err != nil, isBusy(response.StatusCode):
+		case err != nil, isBusy(status):
 			return t, passing("no token: the metadata server is busy")
-		case response.StatusCode != http.StatusOK:
-			return t, fmt.Errorf("no token: the metadata server answered %d; check the service account of this machine", response.StatusCode)
+		case status != http.StatusOK:
+			return t, fmt.Errorf("no token: the metadata server answered %d; check the service account of this machine", status)
 		case wire.Decode(body, &t) != nil:
 			return t, errNoMetadata
 		}
@@ -287,7 +287,7 @@ func keep(ask func(context.Context) (token, error)) func(context.Context) (strin
 		case err != nil:
 			return "", err
 		case !isToken(given.Text):
-			return "", passing(notOne)
+			return "", passing(gaveNone)
 		}
 		kept, ends = given.Text, time.Now().Add(time.Duration(given.Seconds)*time.Second)
 		return kept, nil
