@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
@@ -104,12 +103,8 @@ func complete(ctx context.Context, spec job.Spec, parts Parts) (job.Spec, Parts,
 			return Variable{}
 		}
 	}
-	if spec.LimitsCost() {
-		for _, m := range spec.ModelUses() {
-			if _, known := spec.Price(m.Model, func() (expert.Price, bool) { return model.PriceOf(m.Provider, m.Model) }); !known {
-				return spec, parts, fmt.Errorf("the cost is limited, but what the model %q costs is not known; add it to Spec.Prices", m.Model)
-			}
-		}
+	if unpriced := spec.Unpriced(model.PriceOf); len(unpriced) > 0 {
+		return spec, parts, fmt.Errorf("the cost is limited, but what the model %q costs is not known; add it to Spec.Prices", unpriced[0])
 	}
 	return spec, parts, nil
 }

@@ -177,9 +177,9 @@ func (x *execution) price(provider, name string) expert.Price {
 	if !x.spec.LimitsCost() {
 		return expert.Price{}
 	}
-	price, ok := priceOf(&x.spec, provider, name)
+	price, ok := x.spec.Price(provider, name, model.PriceOf)
 	if !ok {
-		price, _ = priceOf(&x.spec, x.spec.Provider, x.spec.Model)
+		price, _ = x.spec.Price(x.spec.Provider, x.spec.Model, model.PriceOf)
 	}
 	return price
 }
@@ -188,10 +188,6 @@ func (x *execution) price(provider, name string) expert.Price {
 func (r *run) known() model.Known {
 	k, _ := model.Lookup(r.model.Provider, r.model.Model)
 	return k.With(r.spec.Models[r.model.Model])
-}
-
-func priceOf(spec *job.Spec, provider, name string) (expert.Price, bool) {
-	return spec.Price(name, func() (expert.Price, bool) { return model.PriceOf(provider, name) })
 }
 
 // crashed is the reason recorded for a Run whose process died.

@@ -100,12 +100,29 @@ func (s *Spec) Lookup(key string) (*expert.Expert, bool) {
 	return expert.Lookup(s.Experts, key)
 }
 
-// Price returns what a model costs: as the Spec says, else as known says.
-func (s *Spec) Price(model string, known func() (expert.Price, bool)) (expert.Price, bool) {
+// A PriceList returns what a provider's model costs, if that is known.
+type PriceList func(provider, model string) (expert.Price, bool)
+
+// Price returns what a model costs: as the Spec says, else as the list says.
+func (s *Spec) Price(provider, model string, list PriceList) (expert.Price, bool) {
 	if p, ok := s.Prices[model]; ok {
 		return p, true
 	}
-	return known()
+	return list(provider, model)
+}
+
+// Unpriced returns the models of the job that have no price although the cost is limited. A
+// limit that cannot be enforced would be worse than none.
+func (s *Spec) Unpriced(list PriceList) (models []string) {
+	if !s.LimitsCost() {
+		return nil
+	}
+	for _, use := range s.ModelUses() {
+		if _, known := s.Price(use.Provider, use.Model, list); !known {
+			models = append(models, use.Model)
+		}
+	}
+	return models
 }
 
 // LimitsCost reports whether the cost of the job, or of an Expert that it can reach, is

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 )
 
 // newCard puts the card of e together. Flag is the --config that the command was called
@@ -22,7 +23,7 @@ import (
 func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
 	spec := c.Spec(e)
 	spec.Complete(providers.Catalogue{})
-	b := &builder{config: c, spec: spec, limitsCost: spec.LimitsCost(), env: env, flag: flag, card: &Card{
+	b := &builder{config: c, spec: spec, unpriced: spec.Unpriced(model.PriceOf), env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime: spec.Runtime,
 		Docker:  container(spec.Settings),
@@ -60,13 +61,13 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 }
 
 type builder struct {
-	config     *manifest.Config
-	spec       job.Spec // what a run without flags would run
-	limitsCost bool     // of spec
-	env        env.Env
-	flag       string         // --config
-	lock       *lockfile.Lock // nil if there is none that can be read
-	card       *Card
+	config   *manifest.Config
+	spec     job.Spec // what a run without flags would run
+	unpriced []string // models of spec
+	env      env.Env
+	flag     string         // --config
+	lock     *lockfile.Lock // nil if there is none that can be read
+	card     *Card
 }
 
 func limits(l job.Limits) Limits {
@@ -87,8 +88,8 @@ func roundUp(d time.Duration) int64 {
 
 func prices(c *manifest.Config) []Price {
 	var all []Price
-	for _, model := range slices.Sorted(maps.Keys(c.Prices)) {
-		all = append(all, Price{model, rates(c.Prices[model])})
+	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
+		all = append(all, Price{name, rates(c.Prices[name])})
 	}
 	return all
 }

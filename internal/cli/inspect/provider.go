@@ -136,7 +136,7 @@ func (b *builder) findPrice(p *Provider) {
 			wording.Number(price.Input), wording.Number(price.Output), p.Model)})
 		return
 	}
-	if _, listed := model.PriceOf(p.Name, p.Model); !listed && b.limitsCost {
+	if slices.Contains(b.unpriced, p.Model) {
 		b.warn(fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
 			fmt.Sprintf("write it into [prices.%q]", p.Model))
 	}

@@ -136,18 +136,17 @@ func TestPrice(t *testing.T) {
 
 // The prices of the file are stronger than those that are known.
 func TestKnownPrice(t *testing.T) {
-	known := func() (expert.Price, bool) { return model.PriceOf("anthropic", "claude-sonnet-4-5") }
 	spec := job.Spec{}
-	list, ok := spec.Price("claude-sonnet-4-5", known)
+	list, ok := spec.Price("anthropic", "claude-sonnet-4-5", model.PriceOf)
 	if !ok || list.Input <= 0 || list.Output <= list.Input {
 		t.Fatalf("%+v, %v", list, ok)
 	}
 	own := expert.Price{Input: 1, Output: 2}
 	spec.Prices = map[string]expert.Price{"claude-sonnet-4-5": own}
-	if got, ok := spec.Price("claude-sonnet-4-5", known); !ok || got != own {
+	if got, ok := spec.Price("anthropic", "claude-sonnet-4-5", model.PriceOf); !ok || got != own {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	if _, ok := spec.Price("unheard-of", func() (expert.Price, bool) { return model.PriceOf("anthropic", "unheard-of") }); ok {
+	if _, ok := spec.Price("anthropic", "unheard-of", model.PriceOf); ok {
 		t.Error("an unknown model has a price")
 	}
 }

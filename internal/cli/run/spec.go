@@ -128,21 +128,19 @@ func (pl *plan) checkOwnModels() error {
 	return nil
 }
 
-// checkPrice wants the price of the model when the cost is limited. A limit that cannot be
-// kept would be worse than none.
+// checkPrice wants the price of every model when the cost is limited.
 func (pl *plan) checkPrice() error {
 	s, config := &pl.spec, pl.project.config
+	if unpriced := s.Unpriced(model.PriceOf); len(unpriced) > 0 {
+		return host.Usagef("%s limits the cost, but what the model %q costs is not known; write it into %s, in US dollars for a million tokens, like:\n"+
+			"[prices.%q]\ninput = 3.00\noutput = 15.00", pl.costLimitedBy(), unpriced[0], terminal.CleanLine(config.Path), unpriced[0])
+	}
 	if !s.LimitsCost() {
 		return nil
 	}
 	for _, use := range s.ModelUses() {
 		list, known := model.PriceOf(use.Provider, use.Model)
-		own, ours := s.Prices[use.Model]
-		switch {
-		case !known && !ours:
-			return host.Usagef("%s limits the cost, but what the model %q costs is not known; write it into %s, in US dollars for a million tokens, like:\n"+
-				"[prices.%q]\ninput = 3.00\noutput = 15.00", pl.costLimitedBy(), use.Model, terminal.CleanLine(config.Path), use.Model)
-		case known && ours && own != list:
+		if own, ours := s.Prices[use.Model]; known && ours && own != list {
 			// The author of the file decides by it how much a limit on cost lets through.
 			pl.say("cost is counted by the prices of %s, not by the list prices of %s", config.Path, use.Model)
 		}

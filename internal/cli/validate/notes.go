@@ -67,17 +67,12 @@ func unpriced(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
 	spec := c.Spec(e)
 	spec.Complete(providers.Catalogue{})
 	path := "maxCost"
-	if c.Limits.MaxCost == 0 {
-		limited := slices.IndexFunc(spec.Experts, func(e *expert.Expert) bool { return e.MaxCost > 0 })
-		if limited < 0 {
-			return nil
-		}
+	limited := slices.IndexFunc(spec.Experts, func(e *expert.Expert) bool { return e.MaxCost > 0 })
+	if c.Limits.MaxCost == 0 && limited >= 0 {
 		path = toml.PathTo("experts", spec.Experts[limited].Name, "maxCost")
 	}
-	for _, use := range spec.ModelUses() {
-		name := use.Model
-		_, known := model.PriceOf(use.Provider, name)
-		if _, stated := c.Prices[name]; !known && !stated && name != "" {
+	for _, name := range spec.Unpriced(model.PriceOf) {
+		if name != "" {
 			notes = append(notes, c.Problem(path, fmt.Sprintf("no run will start: what the model %q costs is not known", name), fmt.Sprintf("write it into [prices.%q]", name)))
 		}
 	}
