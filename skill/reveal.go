@@ -55,11 +55,3 @@ func revealedJSON(value rawjson.Value) (rawjson.Value, error) {
 		}
 	}
 }
-
-// cut shortens text to at most limit bytes, at a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
-}

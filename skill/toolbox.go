@@ -13,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -249,7 +250,7 @@ func (b *Toolbox) Missing() string {
 	var missing []string
 	for _, s := range b.sources {
 		if s.pending == nil && s.failed != nil {
-			missing = append(missing, terminal.RevealLine(cut(s.failed.Error(), maxReason)))
+			missing = append(missing, terminal.RevealLine(wording.Cut(s.failed.Error(), maxReason)))
 		}
 	}
 	if missing == nil {

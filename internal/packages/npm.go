@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // patience is enough for slow connections.
@@ -184,17 +185,10 @@ func lastLines(stderr string) string {
 		if line == "" || strings.HasPrefix(line, "code ") || strings.Contains(line, "complete log of this run") || strings.HasPrefix(line, "Log files were not written") {
 			continue
 		}
-		lines = append(lines, cut(line, maxSaidLine))
+		lines = append(lines, wording.Cut(line, maxSaidLine))
 	}
 	lines = lines[max(0, len(lines)-maxSaidList):]
-	return cut(strings.Join(lines, " | "), maxSaid)
-}
-
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
+	return wording.Cut(strings.Join(lines, " | "), maxSaid)
 }
 
 // hide replaces passwords of the settings, and those in addresses, in what a package
@@ -211,7 +205,7 @@ func hide(settings map[string]string, text string) string {
 // safeText makes untrusted text safe for a terminal: without control characters and
 // invisible characters.
 func safeText(s string) string {
-	return cut(strings.Map(func(r rune) rune {
+	return wording.Cut(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
 			return r
 		}

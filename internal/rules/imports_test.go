@@ -29,12 +29,12 @@ var arrows = []arrow{
 	{"internal/version", ""},
 	{"internal/secret", ""},
 	{"internal/terminal", ""},
-	{"internal/workspace", ""},
+	{"internal/workspace", "internal/wording"},
 	{"internal/owner", ""},
 	{"internal/userfile", ""},
 	{"internal/process", ""},
 	{"internal/wording", ""},
-	{"internal/schema", "rawjson"},
+	{"internal/schema", "rawjson internal/wording"},
 	{"internal/netaddr", "internal/wording"},
 	{"internal/env", "internal/userfile"},
 	{"internal/toml", "internal/wording"},
@@ -46,7 +46,7 @@ var arrows = []arrow{
 
 	// The interfaces. They do not know each other.
 	{"model", "rawjson event expert internal/wording"},
-	{"skill", "rawjson event expert internal/schema internal/skills/base/prompt internal/terminal"},
+	{"skill", "rawjson event expert internal/schema internal/skills/base/prompt internal/terminal internal/wording"},
 	{"store", "rawjson event expert"},
 	{"store/...", "rawjson event expert store internal/owner"},
 
@@ -65,7 +65,7 @@ var arrows = []arrow{
 	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/toml internal/userfile internal/wording"},
 	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
-	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
+	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
 
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a
 	// process of its own, with a proxy or an engine.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -24,7 +25,7 @@ func (e *Error) Error() string {
 	if e.Field == "" {
 		return "invalid arguments: " + e.Problem
 	}
-	return fmt.Sprintf("invalid arguments: %q %s", cut(e.Field, 100), e.Problem)
+	return fmt.Sprintf("invalid arguments: %q %s", wording.Cut(e.Field, 100), e.Problem)
 }
 
 // Decode reads the arguments of a call; no arguments at all count as {}. Names are matched

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // values checks enum and const.
@@ -47,7 +49,7 @@ func (w *walk) text(s *jsonschema.Schema, v, path string) []string {
 	length := utf8.RuneCountInString(v)
 	found := bounds(s.MinLength, s.MaxLength, length, "characters", path)
 	if s.Pattern != "" && !w.matches(s.Pattern, v) {
-		found = append(found, at(path)+"expected text that matches "+cut(s.Pattern, 200)+", got "+sample(v))
+		found = append(found, at(path)+"expected text that matches "+wording.Cut(s.Pattern, 200)+", got "+sample(v))
 	}
 	return found
 }
@@ -153,7 +155,7 @@ func (w *walk) object(s *jsonschema.Schema, v map[string]any, path string) []str
 	missing := func(names []string, why string) {
 		for _, name := range names {
 			if _, ok := v[name]; !ok && w.spend(1) && len(found) <= 2*MaxProblems {
-				found = append(found, at(path)+strconv.Quote(cut(name, 100))+typeOf(s.Properties[name])+" is missing"+why)
+				found = append(found, at(path)+strconv.Quote(wording.Cut(name, 100))+typeOf(s.Properties[name])+" is missing"+why)
 			}
 		}
 	}
@@ -166,13 +168,13 @@ func (w *walk) object(s *jsonschema.Schema, v map[string]any, path string) []str
 		found = append(found, w.member(s, name, v[name], path)...)
 		// Members that are needed with this one, in the keywords of both drafts.
 		for _, needs := range []map[string][]string{s.DependentRequired, s.DependencyStrings} {
-			missing(needs[name], ", which is needed with "+strconv.Quote(cut(name, 100)))
+			missing(needs[name], ", which is needed with "+strconv.Quote(wording.Cut(name, 100)))
 		}
 		for _, applies := range []map[string]*jsonschema.Schema{s.DependentSchemas, s.DependencySchemas} {
 			found = append(found, w.apply(applies[name], v, path)...)
 		}
 		if s.PropertyNames != nil && len(w.apply(s.PropertyNames, name, "")) > 0 {
-			found = append(found, at(path)+strconv.Quote(cut(name, 100))+" is not a name that is allowed here")
+			found = append(found, at(path)+strconv.Quote(wording.Cut(name, 100))+" is not a name that is allowed here")
 		}
 	}
 	return found
@@ -201,7 +203,7 @@ func (w *walk) member(s *jsonschema.Schema, name string, v any, path string) []s
 	case known || s.AdditionalProperties == nil:
 	case isFalse(s.AdditionalProperties):
 		w.spend(len(s.Properties))
-		found = append(found, at(path)+strconv.Quote(cut(name, 100))+" is unknown"+instead(s))
+		found = append(found, at(path)+strconv.Quote(wording.Cut(name, 100))+" is unknown"+instead(s))
 	default:
 		found = append(found, w.apply(s.AdditionalProperties, v, below)...)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 const (
@@ -114,7 +116,7 @@ func at(path string) string {
 	if path == "" {
 		return "the arguments: "
 	}
-	return cut(path, 200) + ": "
+	return wording.Cut(path, 200) + ": "
 }
 
 // below extends a path. Copying costs steps, since names can be long.
@@ -178,7 +180,7 @@ func sample(v any) string {
 func literal(v any) string {
 	switch all := v.(type) {
 	case string:
-		v = cut(all, 80)
+		v = wording.Cut(all, 80)
 	case []any:
 		return fmt.Sprintf("of %d items", len(all))
 	case map[string]any:
@@ -262,13 +264,5 @@ func (w *walk) fitting(all []*jsonschema.Schema, v any, path string) (count int,
 			fewest, nearest = len(found), found[0]
 		}
 	}
-	return count, cut(nearest, 300)
-}
-
-// cut shortens text to at most limit bytes, at a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
+	return count, wording.Cut(nearest, 300)
 }

@@ -100,10 +100,7 @@ const maxBare = 256
 // would be in the file.
 func PathTo(path string, keys ...string) string {
 	for _, key := range keys {
-		if len(key) > maxBare {
-			key = key[:maxBare] + "…"
-		}
-		if !IsBare(key) {
+		if key = wording.Cut(key, maxBare); !IsBare(key) {
 			key = wording.Quote(key)
 		}
 		if path != "" {

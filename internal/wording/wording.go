@@ -1,5 +1,5 @@
-// Package wording helps to write messages: it quotes text of others safely, joins lists of
-// words and finds the word that was probably meant.
+// Package wording helps to write messages: it quotes text of others safely, shortens it,
+// joins lists of words and finds the word that was probably meant.
 //
 // It never prints. Start reading at [Quote] and [Nearest].
 package wording
@@ -106,15 +106,27 @@ func join(words []string, last string) string {
 // marks come out escaped, and long values are cut, so that a hostile file
 // cannot draw on the terminal.
 func Quote(s string) string {
-	return strconv.Quote(Cut(s, 60+1, "…"))
+	return strconv.Quote(CutRunes(s, 60+1, "…"))
 }
 
-// Cut returns text, or what fits into so many characters, with mark as its end.
-func Cut(text string, most int, mark string) string {
+// CutRunes returns text, or what fits into so many characters, with mark as its end.
+func CutRunes(text string, most int, mark string) string {
 	if len(text) <= most || utf8.RuneCountInString(text) <= most {
 		return text
 	}
 	return string([]rune(text)[:most-utf8.RuneCountInString(mark)]) + mark
+}
+
+// Cut shortens text to at most limit bytes, at a character, with "…" at its end.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := max(0, limit-len("…"))
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }
 
 // Visible is for messages of others, which may repeat the file unescaped.

@@ -17,10 +17,26 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestCutRunes(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{{"", ""}, {"ääää", "ääää"}, {"abcde", "ab …"}, {"äöüßé", "äö …"}} {
-		if got := Cut(tt.text, 4, " …"); got != tt.want {
+		if got := CutRunes(tt.text, 4, " …"); got != tt.want {
 			t.Errorf("%q became %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// A cut text is within its limit, shows that it was cut, and ends at a character.
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"short", 5, "short"}, {"longer", 5, "lo…"}, {"ééé", 6, "ééé"}, {"ééééé", 7, "éé…"}, {"ééééé", 6, "é…"}, {"long", 0, "…"},
+		{"\x80\x80\x80\x80\x80", 4, "…"},
+	} {
+		if got := Cut(tt.text, tt.limit); got != tt.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", tt.text, tt.limit, got, tt.want)
 		}
 	}
 }

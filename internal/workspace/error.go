@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode/utf8"
+
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // A Code names a kind of failure. Models and programs read codes, so they do not change.
@@ -101,14 +102,7 @@ const maxShown = 200
 
 // quote makes a name fit for a message: short, and without control characters.
 func quote(name string) string {
-	if len(name) > maxShown {
-		cut := maxShown
-		for cut > 0 && !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		name = name[:cut] + "…"
-	}
-	return strconv.Quote(name)
+	return strconv.Quote(wording.Cut(name, maxShown))
 }
 
 // translate words an error of the operating system. Its path is dropped: it can name a

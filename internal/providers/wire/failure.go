@@ -239,5 +239,5 @@ func (c *Client) clean(text string) string {
 			text = strings.ReplaceAll(text, form, "[redacted]")
 		}
 	}
-	return wording.Cut(strings.ToValidUTF8(text, "\uFFFD"), maxErrorMessage, " …")
+	return wording.CutRunes(strings.ToValidUTF8(text, "\uFFFD"), maxErrorMessage, " …")
 }

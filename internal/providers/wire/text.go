@@ -119,7 +119,7 @@ func (f *ToolForm) Write(tools []model.Tool) (text []byte) {
 		text = append(append(text, f.Open+`"name":`...), Quote(ToolName(t.Name, f.MaxName))...)
 		if t.Description != "" { // some refuse an empty one
 			if f.MaxDescription > 0 {
-				t.Description = wording.Cut(t.Description, f.MaxDescription, " …")
+				t.Description = wording.CutRunes(t.Description, f.MaxDescription, " …")
 			}
 			text = append(append(text, `,"description":`...), Quote(t.Description)...)
 		}

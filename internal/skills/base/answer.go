@@ -77,14 +77,6 @@ func result(call event.ToolCall, a answer) event.ToolResult {
 // clean replaces bytes that are not UTF-8, for JSON.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// clip shortens text to n bytes, at a character boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}
-
 // valueOr returns an argument, or its default when it was left out.
 func valueOr[T any](value *T, fallback T) T {
 	if value == nil {

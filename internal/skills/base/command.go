@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // refuseStart says why a command did not start. The kernel says "not found" if the file exists
 // and the interpreter in its #! line does not.
 func refuseStart(command string, err error, exists bool) answer {
-	name := clip(command, 200)
+	name := wording.Cut(command, 200)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound) && exists:
 		return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: the file exists, but its interpreter (the program in its #! line), "+
@@ -34,7 +35,7 @@ func refuseStart(command string, err error, exists bool) answer {
 	if errors.Is(err, sandbox.ErrFormat) {
 		why = "it has no #! line, or is not a program for this machine; run a script with its interpreter, as in \"sh\" with [\"./script\"]"
 	}
-	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %s%s", name, clip(why, 500), shellHint(command)))
+	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %s%s", name, wording.Cut(why, 500), shellHint(command)))
 }
 
 // fileExists reports whether command is the path of a file in the workspace. No tool looks outside

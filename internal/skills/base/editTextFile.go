@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 type editTextFileArgs struct {
@@ -45,7 +47,7 @@ type ambiguousEdit struct {
 }
 
 func refuseEdit(path string, err error, redacted bool) answer {
-	name := clip(path, 200)
+	name := wording.Cut(path, 200)
 	var several *ambiguousError
 	switch {
 	case errors.As(err, &several):

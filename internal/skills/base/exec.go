@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -155,7 +156,7 @@ func stopped(ctx context.Context) string {
 	case cause == nil, errors.Is(cause, context.Canceled), errors.Is(cause, context.DeadlineExceeded):
 		return "command was stopped because the run was interrupted"
 	default:
-		return clean("command was stopped: " + clip(cause.Error(), 500))
+		return clean("command was stopped: " + wording.Cut(cause.Error(), 500))
 	}
 }
 
@@ -164,7 +165,7 @@ func clipNames(names []string) []string {
 	const most = 50
 	var shown []string
 	for _, n := range names[:min(len(names), most)] {
-		shown = append(shown, clean(clip(n, 100)))
+		shown = append(shown, clean(wording.Cut(n, 100)))
 	}
 	return shown
 }

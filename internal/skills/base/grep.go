@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/schema"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -112,7 +113,7 @@ func compile(pattern string, ignoreCase bool) (*regexp.Regexp, error) {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("is not a regular expression (RE2): %s", clip(err.Error(), 200))
+		return nil, fmt.Errorf("is not a regular expression (RE2): %s", wording.Cut(err.Error(), 200))
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil || len(program.Inst) > maxProgram {
@@ -147,7 +148,7 @@ func (g *grepSearch) file(ctx context.Context, name, shown string) error {
 	defer file.Close()
 	if file.Size > maxGrepFile {
 		g.body.Skipped.Large++
-		return &workspace.Error{Code: workspace.TooLarge, Message: fmt.Sprintf("%q is too large to be searched (%d bytes, at most %d)", clip(name, 200), file.Size, maxGrepFile)}
+		return &workspace.Error{Code: workspace.TooLarge, Message: fmt.Sprintf("%q is too large to be searched (%d bytes, at most %d)", wording.Cut(name, 200), file.Size, maxGrepFile)}
 	}
 	g.in.Reset(file)
 	if head, _ := g.in.Peek(maxGrepLine); bytes.IndexByte(head, 0) >= 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // A mediaBody precedes the bytes, for the model and for the activity log.
@@ -25,7 +26,7 @@ func (s *Skill) sendFile(ctx context.Context, path string, limit int64, part eve
 	}
 	seen := kind(data)
 	if seen == "" {
-		return refuse(codeUnsupportedType, fmt.Sprintf("%q is not supported: what it contains is not %s", clip(path, 200), what))
+		return refuse(codeUnsupportedType, fmt.Sprintf("%q is not supported: what it contains is not %s", wording.Cut(path, 200), what))
 	}
 	return answer{
 		body:  mediaBody{Path: clean(info.Path), MIMEType: seen, Size: len(data)},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -44,13 +45,13 @@ func (s *Skill) readTextFile(ctx context.Context, args readTextFileArgs) answer 
 	switch err := ex.read(ctx, file, maxTextFile); {
 	case err == nil:
 	case errors.Is(err, errBinary):
-		return refuse(codeBinary, fmt.Sprintf("%q is a binary file: it contains NUL bytes", clip(args.Path, 200)))
+		return refuse(codeBinary, fmt.Sprintf("%q is a binary file: it contains NUL bytes", wording.Cut(args.Path, 200)))
 	case errors.Is(err, errTooLong):
 		return refuse(codeTooLarge, tooLarge(args.Path, file))
 	case ctx.Err() != nil:
-		return refuse(codeInterrupted, fmt.Sprintf("%q was not read to its end because the call was interrupted", clip(args.Path, 200)))
+		return refuse(codeInterrupted, fmt.Sprintf("%q was not read to its end because the call was interrupted", wording.Cut(args.Path, 200)))
 	default:
-		return refuse(codeIO, fmt.Sprintf("%q could not be read to its end", clip(args.Path, 200)))
+		return refuse(codeIO, fmt.Sprintf("%q could not be read to its end", wording.Cut(args.Path, 200)))
 	}
 	body := readTextFileBody{
 		Path:       clean(args.Path),
@@ -66,5 +67,5 @@ func (s *Skill) readTextFile(ctx context.Context, args readTextFileArgs) answer 
 
 func tooLarge(path string, file *workspace.File) string {
 	return fmt.Sprintf("%q is too large to be read as text (%d bytes, at most %d); read parts of it with a command",
-		clip(path, 200), file.Size, maxTextFile)
+		wording.Cut(path, 200), file.Size, maxTextFile)
 }

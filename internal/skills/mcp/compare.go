@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -28,9 +29,9 @@ func Compare(pinned, live []skill.Tool) (lines []string) {
 	type difference struct{ tool, line string }
 	var all []difference
 	add := func(kind, tool, what string) {
-		line := kind + " " + terminal.RevealLine(clip(tool, maxShownName))
+		line := kind + " " + terminal.RevealLine(wording.Cut(tool, maxShownName))
 		if what != "" {
-			line += ": " + terminal.RevealLine(clip(what, maxShownWhat))
+			line += ": " + terminal.RevealLine(wording.Cut(what, maxShownWhat))
 		}
 		all = append(all, difference{tool, line})
 	}
@@ -102,9 +103,9 @@ func wasAndIs(was, is string) string {
 
 func excerpt(text string, from int) string {
 	if from == 0 {
-		return `"` + clip(text, maxShownText) + `"`
+		return `"` + wording.Cut(text, maxShownText) + `"`
 	}
-	return `"…` + clip(strings.ToValidUTF8(text[from:], ""), maxShownText) + `"`
+	return `"…` + wording.Cut(strings.ToValidUTF8(text[from:], ""), maxShownText) + `"`
 }
 
 func sameJSON(a, b rawjson.Value) bool {
@@ -121,14 +122,14 @@ func schemaAlteration(was, is rawjson.Value) string {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		switch old, known := before[name]; {
 		case !known:
-			what = append(what, "+ "+strconv.Quote(clip(name, maxShownName)))
+			what = append(what, "+ "+strconv.Quote(wording.Cut(name, maxShownName)))
 		case !sameJSON(old, after[name]):
-			what = append(what, "~ "+strconv.Quote(clip(name, maxShownName))+" "+wasAndIs(string(old), string(after[name])))
+			what = append(what, "~ "+strconv.Quote(wording.Cut(name, maxShownName))+" "+wasAndIs(string(old), string(after[name])))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, kept := after[name]; !kept {
-			what = append(what, "- "+strconv.Quote(clip(name, maxShownName)))
+			what = append(what, "- "+strconv.Quote(wording.Cut(name, maxShownName)))
 		}
 	}
 	if len(what) == 0 {

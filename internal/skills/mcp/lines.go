@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // The limits of the lines of a server on its standard error and in log notifications.
@@ -80,7 +81,7 @@ func (m *memory) String() string {
 	defer m.mu.Unlock()
 	var shown []string
 	for _, line := range m.lines {
-		if line = terminal.CleanLine(clip(line, lastLineBytes)); line != "" {
+		if line = terminal.CleanLine(wording.Cut(line, lastLineBytes)); line != "" {
 			shown = append(shown, line)
 		}
 	}
@@ -108,19 +109,11 @@ func readLines(stream io.Reader, redact func(string) string, take func(line stri
 			text = strings.ToValidUTF8(text[:max(0, len(text)-edgeBytes)], "") + "…"
 		}
 		if text != "" {
-			take(clip(text, maxLineBytes))
+			take(wording.Cut(text, maxLineBytes))
 		}
 		line = line[:0]
 		if err != nil {
 			return
 		}
 	}
-}
-
-// clip shortens a text, with "…" at its end.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }

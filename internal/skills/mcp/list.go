@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -131,7 +132,7 @@ func (l *lister) take(raw rawjson.Value) {
 		return
 	}
 	if l.leftOut++; l.leftOut <= maxWarnings {
-		name = terminal.RevealLine(clip(l.skill.o.Redact(name), maxToolName))
+		name = terminal.RevealLine(wording.Cut(l.skill.o.Redact(name), maxToolName))
 		l.skill.o.Log.Warn("a tool was left out", "skill", l.skill.o.Name, "tool", name, "why", err.Error())
 	}
 }

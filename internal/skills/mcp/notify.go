@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -47,18 +48,18 @@ func (n progressNote) text(redact func(string) string) string {
 	message := redact(textOf(n.Message))
 	share := ""
 	if n.Progress.Kind() == '0' {
-		share = clip(string(n.Progress), 32)
+		share = wording.Cut(string(n.Progress), 32)
 		if n.Total.Kind() == '0' {
-			share += "/" + clip(string(n.Total), 32)
+			share += "/" + wording.Cut(string(n.Total), 32)
 		}
 	}
 	switch {
 	case message == "":
 		return share
 	case share == "":
-		return clip(message, maxLineBytes)
+		return wording.Cut(message, maxLineBytes)
 	}
-	return clip(share+" "+message, maxLineBytes)
+	return wording.Cut(share+" "+message, maxLineBytes)
 }
 
 // said reports a log message like a line of standard error.
@@ -73,13 +74,13 @@ func (s *server) said(params []byte) {
 	}
 	text = s.redact(text)
 	if logger := textOf(note.Logger); logger != "" {
-		text = clip(s.redact(logger), 100) + ": " + text
+		text = wording.Cut(s.redact(logger), 100) + ": " + text
 	}
 	if level := textOf(note.Level); level != "" {
-		text = fmt.Sprintf("[%s] %s", clip(s.redact(level), 20), text)
+		text = fmt.Sprintf("[%s] %s", wording.Cut(s.redact(level), 20), text)
 	}
 	if text != "" {
-		s.skill.lineLimit.add(clip(text, maxLineBytes))
+		s.skill.lineLimit.add(wording.Cut(text, maxLineBytes))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // A transport is one way to connect to a remote server.
@@ -33,7 +34,7 @@ const (
 )
 
 // label is the server of the endpoint. The rest of the URL can contain a key.
-func (r *Remote) label() string { return clip(withoutURLs(r.Endpoint), lastLineBytes) }
+func (r *Remote) label() string { return wording.Cut(withoutURLs(r.Endpoint), lastLineBytes) }
 
 // A warning tells the user about a failure outside of calls.
 type warning func(what string, why error)

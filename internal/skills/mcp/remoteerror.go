@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // A statusError is an answer of a web server that is not one of an MCP server.
@@ -87,13 +88,10 @@ func remoteError(err error) error {
 		return &remoteFailure{"cannot reach the server: " + withoutURLs(failed.Err.Error()), err}
 	}
 	text := withoutURLs(err.Error())
-	switch {
-	case strings.Contains(text, "failed to decode"): // the library repeats what it could not read
+	if strings.Contains(text, "failed to decode") { // the library repeats what it could not read
 		text = "the server sent what is not a message of the protocol; check the endpoint"
-	case len(text) > maxRemoteText:
-		text = strings.ToValidUTF8(text[:maxRemoteText], "") + " …"
 	}
-	return &remoteFailure{text, err}
+	return &remoteFailure{wording.Cut(text, maxRemoteText), err}
 }
 
 const maxRemoteText = 500

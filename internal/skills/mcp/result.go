@@ -13,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -150,7 +151,7 @@ const minCut = 256
 
 // addMedia adds an image or a PDF file. The type is detected, whatever the server calls it.
 func (c *converter) addMedia(what, mimeType string, encoded rawjson.Value) {
-	what = strings.TrimSpace(what + " " + clip(c.redact(mimeType), 100))
+	what = strings.TrimSpace(what + " " + wording.Cut(c.redact(mimeType), 100))
 	data, err := base64.StdEncoding.DecodeString(textOf(encoded))
 	seen, part := typeOf(data)
 	switch {
@@ -188,7 +189,7 @@ func (c *converter) note(format string, args ...any) {
 // shown returns a text of the server for a note.
 func (c *converter) shown(v rawjson.Value, otherwise string) string {
 	if s := textOf(v); s != "" {
-		return clip(c.redact(s), lastLineBytes)
+		return wording.Cut(c.redact(s), lastLineBytes)
 	}
 	return otherwise
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 const (
@@ -70,7 +71,7 @@ func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing,
 	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: process.Command, Args: append([]string{}, process.Args...)})
 	clock.began = s.o.Now()
 	label := s.o.Redact(strings.Join(append([]string{process.Command}, process.Args...), " "))
-	sv := s.newServer(life, clip(label, lastLineBytes))
+	sv := s.newServer(life, wording.Cut(label, lastLineBytes))
 	var err error
 	if sv.process, err = s.o.Commands.Start(ctx, process.Server); err != nil {
 		sv.cancel()
@@ -189,7 +190,7 @@ func (s *server) stray() string {
 	if s == nil || s.pipe == nil {
 		return ""
 	}
-	line := terminal.CleanLine(clip(s.redact(s.pipe.firstStray()), lastLineBytes))
+	line := terminal.CleanLine(wording.Cut(s.redact(s.pipe.firstStray()), lastLineBytes))
 	if line == "" {
 		return ""
 	}
@@ -223,7 +224,7 @@ func (t timing) report(name string, hello *sdk.InitializeResult, redact func(str
 	}
 	if hello != nil && hello.ServerInfo != nil {
 		connected.ServerInfo = &event.ServerInfo{
-			Name: clip(redact(hello.ServerInfo.Name), lastLineBytes), Version: clip(redact(hello.ServerInfo.Version), lastLineBytes),
+			Name: wording.Cut(redact(hello.ServerInfo.Name), lastLineBytes), Version: wording.Cut(redact(hello.ServerInfo.Version), lastLineBytes),
 		}
 	}
 	return connected
