@@ -42,9 +42,7 @@ writes a report. Only the answers of the model are prepared. The engine, the too
 and the history are the same as in any other run.`,
 		Example: `  perstack demo
   perstack demo --dir /tmp/my-demo`,
-		Args: host.AtMost(0, func(_ []string) error {
-			return host.Usagef("perstack demo takes no arguments; --dir chooses where it works")
-		}),
+		Args:              host.NoArgs("--dir chooses where it works"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {

@@ -89,7 +89,7 @@ func TestPruneOnADaemon(t *testing.T) {
 	if out := run(Options{}); out != "nothing to remove\n" {
 		t.Errorf("again: %q", out)
 	}
-	if out := run(Options{All: true, JSON: true}); !strings.HasPrefix(out, `{"images":1,"bytes":`) {
+	if out := run(Options{All: true, JSON: true}); !strings.Contains(out, `"images": 1,`) {
 		t.Errorf("all: %q", out)
 	}
 	there(t, map[string]bool{current: false})

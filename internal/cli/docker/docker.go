@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -24,26 +23,13 @@ import (
 // New returns the command with those below it. pruneF, if set, is called instead of
 // pruning.
 func New(h *host.Host, pruneF func(context.Context, *Options) error) *cobra.Command {
-	cmd := &cobra.Command{
+	return h.AddBelow(&cobra.Command{
 		Use:   "docker",
 		Short: "Remove images and containers that perstack no longer uses",
 		Long: `Remove what perstack has left in Docker. To run an Expert in a container, use
 perstack run --runtime docker.`,
 		Example: `  perstack docker prune`,
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return host.Usagef("unknown command %q; perstack docker --help lists what there is", "docker "+args[0])
-			}
-			cmd.SetOut(h.Stderr)
-			if err := cmd.Help(); err != nil {
-				return err
-			}
-			return host.Exit(host.ExitUsage)
-		},
-	}
-	cmd.AddCommand(newPrune(h, pruneF))
-	return cmd
+	}, newPrune(h, pruneF))
 }
 
 // Options are what prune works with.
@@ -75,12 +61,7 @@ removed, nor anything that perstack did not make, such as images that it pulled.
 		Example: `  perstack docker prune
   perstack docker prune --all
   perstack docker prune --json | jq .bytes`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return host.Usagef("prune takes no arguments, but got %q; it finds what is perstack's by itself", args[0])
-			}
-			return nil
-		},
+		Args:              host.NoArgs("it finds what is perstack's by itself"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runF(cmd.Context(), opts)
@@ -107,7 +88,7 @@ func prune(ctx context.Context, opts *Options) (err error) {
 	pruned, err := d.Prune(ctx, opts.All, keep)
 	// What was removed before something failed is gone as well.
 	if opts.JSON {
-		return errors.Join(err, printJSON(h.Stdout, pruned))
+		return errors.Join(err, host.WriteJSON(h.Stdout, pruned))
 	}
 	if err != nil && pruned == (docker.Pruned{}) {
 		return err
@@ -143,14 +124,5 @@ func printWords(w io.Writer, p docker.Pruned) error {
 		text += "\n" + wording.Count(p.InUse, "image") + " in use by a container: kept"
 	}
 	_, err := fmt.Fprintln(w, text)
-	return err
-}
-
-func printJSON(w io.Writer, p docker.Pruned) error {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
 	return err
 }

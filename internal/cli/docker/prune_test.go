@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 )
@@ -56,23 +58,24 @@ func TestPrint(t *testing.T) {
 		pruned     docker.Pruned
 		text, json string
 	}{
-		{docker.Pruned{}, "nothing to remove\n", `{"images":0,"bytes":0,"containers":0,"networks":0,"inUse":0}` + "\n"},
+		{docker.Pruned{}, "nothing to remove\n", `{"images":0,"bytes":0,"containers":0,"networks":0,"inUse":0}`},
 		{docker.Pruned{Images: 1, Bytes: 26540032}, "removed 1 image (26.5 MB)\n",
-			`{"images":1,"bytes":26540032,"containers":0,"networks":0,"inUse":0}` + "\n"},
+			`{"images":1,"bytes":26540032,"containers":0,"networks":0,"inUse":0}`},
 		{docker.Pruned{Images: 2, Bytes: 53000000, Containers: 1, Networks: 2, InUse: 1},
 			"removed 2 images (53.0 MB), 1 container and 2 networks\n1 image in use by a container: kept\n",
-			`{"images":2,"bytes":53000000,"containers":1,"networks":2,"inUse":1}` + "\n"},
+			`{"images":2,"bytes":53000000,"containers":1,"networks":2,"inUse":1}`},
 		{docker.Pruned{Containers: 2, Networks: 1}, "removed 2 containers and 1 network\n",
-			`{"images":0,"bytes":0,"containers":2,"networks":1,"inUse":0}` + "\n"},
+			`{"images":0,"bytes":0,"containers":2,"networks":1,"inUse":0}`},
 		{docker.Pruned{InUse: 2}, "nothing to remove\n2 images in use by a container: kept\n",
-			`{"images":0,"bytes":0,"containers":0,"networks":0,"inUse":2}` + "\n"},
+			`{"images":0,"bytes":0,"containers":0,"networks":0,"inUse":2}`},
 	} {
 		var text, data bytes.Buffer
-		if err := errors.Join(printWords(&text, test.pruned), printJSON(&data, test.pruned)); err != nil {
+		if err := errors.Join(printWords(&text, test.pruned), host.WriteJSON(&data, test.pruned)); err != nil {
 			t.Fatal(err)
 		}
-		if text.String() != test.text || data.String() != test.json {
-			t.Errorf("%+v:\n%s%s", test.pruned, text.String(), data.String())
+		compact := jsontext.Value(data.Bytes())
+		if err := compact.Compact(); err != nil || text.String() != test.text || string(compact) != test.json {
+			t.Errorf("%+v:\n%s%s", test.pruned, text.String(), compact)
 		}
 	}
 }

@@ -22,6 +22,25 @@ func AtMost(most int, refuse func(args []string) error) cobra.PositionalArgs {
 	}
 }
 
+// NoArgs returns the Args of a command that takes no arguments. The hint says what the user can
+// have meant.
+func NoArgs(hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Usagef("%s takes no arguments, but got %q; %s", cmd.Name(), args[0], hint)
+		}
+		return nil
+	}
+}
+
+// AddConfigFlag adds the flag --config, which names a perstack.toml.
+func AddConfigFlag(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
+		panic(err) // the flag is defined above
+	}
+}
+
 // RefuseEmpty returns an error for a flag with an empty value, such as an unset variable in
 // a script. Ignoring the flag would do something else than was asked for: an empty list of
 // tools would mean all of them.
@@ -39,6 +58,19 @@ func RefuseEmpty(flags *pflag.FlagSet) error {
 	return err
 }
 
+// AddBelow adds commands below one that does nothing by itself.
+func (h *Host) AddBelow(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Usagef("unknown command %q; perstack %s --help lists what there is", cmd.Name()+" "+args[0], cmd.Name())
+		}
+		return h.HelpInstead(cmd)
+	}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
 // HelpInstead prints the help of a command that does nothing by itself to standard error,
 // and returns the error for wrong usage.
 func (h *Host) HelpInstead(cmd *cobra.Command) error {
@@ -51,7 +83,7 @@ func (h *Host) HelpInstead(cmd *cobra.Command) error {
 
 // WriteJSON writes a value for programs, with indentation.
 func WriteJSON(w io.Writer, value any) error {
-	data, err := json.Marshal(value, jsontext.WithIndent("  "))
+	data, err := json.Marshal(value, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err
 	}

@@ -71,12 +71,9 @@ there are findings, and 2 for wrong usage or an invalid perstack.toml.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	host.AddConfigFlag(cmd, &opts.Config)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to look for variables in; can be repeated (default: .env, .env.local)")
 	flags.BoolVar(&opts.JSON, "json", false, "print the card as JSON")
-	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
-		panic(err) // the flag is defined three lines above
-	}
 	return cmd
 }
 

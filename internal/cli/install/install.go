@@ -82,9 +82,7 @@ is changed only if the code is 0.`,
   perstack install --update
   perstack install --check
   perstack install --config experts/perstack.toml --env-path .env.ci`,
-		Args: host.AtMost(0, func(args []string) error {
-			return host.Usagef("install takes no arguments, but got %q; it installs all Experts of the file that --config names", args[0])
-		}),
+		Args:              host.NoArgs("it installs all Experts of the file that --config names"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
@@ -103,15 +101,15 @@ is changed only if the code is 0.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	host.AddConfigFlag(cmd, &opts.Config)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
 	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in its own sandbox")
 	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
-	if err := errors.Join(cmd.MarkFlagFilename("config", "toml"), cmd.RegisterFlagCompletionFunc("runtime", runtimes)); err != nil {
-		panic(err) // the flags are defined above
+	if err := cmd.RegisterFlagCompletionFunc("runtime", runtimes); err != nil {
+		panic(err) // the flag is defined above
 	}
 	return cmd
 }

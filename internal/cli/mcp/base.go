@@ -74,9 +74,7 @@ signal.`,
   perstack mcp base --pick readTextFile,listDirectory
   perstack mcp base --max-workspace-bytes 1000000000
   perstack mcp base --http --port 7777 --token-file ~/.perstack-token`,
-		Args: host.AtMost(0, func(args []string) error {
-			return host.Usagef("perstack mcp base takes no arguments, but got %q; --workspace chooses where it works", args[0])
-		}),
+		Args:              host.NoArgs("--workspace chooses where it works"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {

@@ -16,20 +16,11 @@ import (
 // New returns the command with those below it. baseF, if set, is called instead of
 // [Base].
 func New(h *host.Host, baseF func(context.Context, *Options) error) *cobra.Command {
-	cmd := &cobra.Command{
+	return h.AddBelow(&cobra.Command{
 		Use:   "mcp",
 		Short: "Serve tools to any MCP client",
 		Long: `Serve tools of perstack to any client of the Model Context Protocol (MCP), such as
 editors, desktop assistants and other agents.`,
 		Example: `  perstack mcp base --help`,
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return host.Usagef("unknown command %q; perstack mcp --help lists what there is", "mcp "+args[0])
-			}
-			return h.HelpInstead(cmd)
-		},
-	}
-	cmd.AddCommand(newBase(h, baseF))
-	return cmd
+	}, newBase(h, baseF))
 }

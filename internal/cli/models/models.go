@@ -61,7 +61,7 @@ values of the list; these are marked.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	host.AddConfigFlag(cmd, &opts.Config)
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list as JSON")
 	return cmd
 }

@@ -55,7 +55,7 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 	for flag, completion := range completions {
 		errs = append(errs, cmd.RegisterFlagCompletionFunc(flag, completion))
 	}
-	errs = append(errs, cmd.MarkFlagFilename("config", "toml"), cmd.MarkFlagFilename("cassette", "toml"),
+	errs = append(errs, cmd.MarkFlagFilename("cassette", "toml"),
 		cmd.MarkFlagDirname("workspace"), cmd.MarkFlagDirname("storage"))
 	if err := errors.Join(errs...); err != nil {
 		panic(err) // a flag does not exist

@@ -155,7 +155,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	is := &opts.Flags.Isolation
 	box := &is.Container
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
-	flags.StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	host.AddConfigFlag(cmd, &opts.Config)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: the current one)")
 	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "let a continued job work in another directory, which --workspace names")

@@ -37,13 +37,8 @@ Save it next to perstack.toml and name it in the first line of that file:
 Editors that use Taplo read that line. In VS Code, that is the extension Even Better
 TOML. perstack itself does not use the schema. perstack validate checks more than a
 schema can express.`,
-		Example: `  perstack schema > perstack.schema.json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return host.Usagef("schema takes no arguments, but got %q; perstack validate checks a file", args[0])
-			}
-			return nil
-		},
+		Example:           `  perstack schema > perstack.schema.json`,
+		Args:              host.NoArgs("perstack validate checks a file"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runF(cmd.Context(), opts)

@@ -5,11 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -94,10 +91,5 @@ func (r *report) printJSON(w io.Writer) error {
 	for _, n := range notes {
 		all = append(all, finding{n, "note"})
 	}
-	data, err := json.Marshal(all, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return err
-	}
-	// The writer of events escapes what would act on a terminal; so must we.
-	return event.NewWriter(w).WriteLine(data)
+	return host.WriteJSON(w, all)
 }

@@ -54,18 +54,13 @@ standard output instead; severity is error, warning or note.`,
 		Example: `  perstack validate
   perstack validate --config experts/perstack.toml
   perstack validate --json | jq -r '.[].message'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return host.Usagef("validate takes no arguments, but got %q; name the file with --config", args[0])
-			}
-			return nil
-		},
+		Args:              host.NoArgs("name the file with --config"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runF(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	host.AddConfigFlag(cmd, &opts.Config)
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the problems as JSON")
 	return cmd
 }
