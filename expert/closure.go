@@ -17,23 +17,30 @@ func Lookup(all []*Expert, key string) (*Expert, bool) {
 	return nil, false
 }
 
-// NewIndex returns the Experts by the keys with which [Lookup] finds them. A file may have a thousand
-// of them and many delegates: looking each up in the list would take long.
-func NewIndex(all []*Expert) map[string]*Expert {
-	index := make(map[string]*Expert, 2*len(all))
+// An Index has Experts by the keys with which [Lookup] finds them. A file may have a thousand of them
+// and many delegates: looking each up in the list would take long.
+type Index map[string]*Expert
+
+// NewIndex returns the index of Experts.
+func NewIndex(all []*Expert) Index {
+	index := make(Index, 2*len(all))
 	for _, e := range slices.Backward(all) { // the first of a name counts
 		index[e.Name], index[e.Name+"@"+e.Version] = e, e
 	}
 	return index
 }
 
-// Closure returns the Expert and all that it can reach by delegation among all, each once,
-// the Expert first. Keys that all does not have are in missing.
-//
-// Delegates follow in the order of all, those of e before those of its delegates.
-// Experts that delegate to each other are no mistake, so circles end here.
+// Closure is [Index.Closure] for Experts that have no index.
 func Closure(all []*Expert, e *Expert) (experts []*Expert, missing []string) {
-	index := NewIndex(all)
+	return NewIndex(all).Closure(e)
+}
+
+// Closure returns the Expert and all that it can reach by delegation, each once, the Expert
+// first. Keys that the index does not have are in missing.
+//
+// Delegates follow in the order in which they are named, those of e before those of its
+// delegates. Experts that delegate to each other are no mistake, so circles end here.
+func (index Index) Closure(e *Expert) (experts []*Expert, missing []string) {
 	experts = []*Expert{e}
 	reached, absent := map[*Expert]bool{e: true}, map[string]bool{}
 	for i := 0; i < len(experts); i++ {

@@ -34,7 +34,7 @@ func (l *Lock) Image(name string) (pinned string, ok bool) {
 
 // images compares them with what the lock has pinned.
 func (r *lockReasons) images(c *manifest.Config) {
-	if c.Runtime != job.Docker {
+	if c.Settings.Runtime != job.Docker {
 		return
 	}
 	for _, name := range c.Images() {

@@ -26,8 +26,8 @@ type Config struct {
 	Path string // absolute path of the file
 	Dir  string // its directory
 
-	job.Settings        // of every job; [docker] is Isolation.Container
-	APIBaseURL   string // perstackApiBaseUrl: the registry
+	Settings   job.Settings // of every job; [docker] is Isolation.Container
+	APIBaseURL string       // perstackApiBaseUrl: the registry
 
 	// What the file says of models, by name; nil if it says nothing. It overrides what is
 	// built in.
@@ -47,6 +47,7 @@ type Config struct {
 
 	file      string // as it was given, for messages
 	source    []byte
+	index     expert.Index // of Experts
 	positions map[string]toml.Position
 }
 
@@ -55,11 +56,14 @@ func (c *Config) Source() []byte { return c.source }
 
 // Lookup finds the Expert that key names: one with exactly this name, or one
 // with this name and version if the key has a version.
-func (c *Config) Lookup(key string) (*expert.Expert, bool) { return expert.Lookup(c.Experts, key) }
+func (c *Config) Lookup(key string) (*expert.Expert, bool) {
+	e, ok := c.index[key]
+	return e, ok
+}
 
-// Closure is [expert.Closure] over the Experts of the file.
+// Closure is [expert.Index.Closure] over the Experts of the file.
 func (c *Config) Closure(e *expert.Expert) (experts []*expert.Expert, missing []string) {
-	return expert.Closure(c.Experts, e)
+	return c.index.Closure(e)
 }
 
 // Spec is a job of an Expert of the file, without an input and a workspace.
@@ -132,6 +136,7 @@ func Parse(path string, data []byte) (*Config, toml.Problems) {
 		return nil, r.Problems
 	}
 	r.file.positions = r.Positions(root)
+	r.file.index = expert.NewIndex(r.file.Experts)
 	return r.file, r.Problems
 }
 

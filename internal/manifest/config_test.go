@@ -190,18 +190,18 @@ func TestFullFile(t *testing.T) {
 // Absent is not the same as zero, and no default is filled in.
 func TestAbsentValues(t *testing.T) {
 	c := check(t, "")
-	if c.Limits != (job.Limits{}) || c.Prices != nil || c.EnvPath != nil || c.Provider != "" || c.Runtime != "" || c.Reasoning != "" {
+	if c.Settings.Limits != (job.Limits{}) || c.Prices != nil || c.EnvPath != nil || c.Settings.Provider != "" || c.Settings.Runtime != "" || c.Settings.Reasoning != "" {
 		t.Errorf("an empty file says %+v", c)
 	}
 	c = check(t, "maxRetries = 0\ntimeout = 0\nenvPath = []")
-	if c.Limits.MaxRetries != job.None || c.Limits.Timeout != job.None || c.EnvPath == nil || len(c.EnvPath) != 0 {
+	if c.Settings.Limits.MaxRetries != job.None || c.Settings.Limits.Timeout != job.None || c.EnvPath == nil || len(c.EnvPath) != 0 {
 		t.Errorf("zeros are lost: %+v", c)
 	}
 	if c := check(t, "perstackBaseSkillCommand = []"); c.BaseSkillCommand != nil {
 		t.Error("an empty base skill command is not the same as none")
 	}
-	if c := check(t, "runtime = 'perstack'", `p.toml:1:11: warning: runtime: "perstack" is the older name of the built-in runtime; write "local"`); c.Runtime != "local" {
-		t.Errorf("the older name perstack is read as %q", c.Runtime)
+	if c := check(t, "runtime = 'perstack'", `p.toml:1:11: warning: runtime: "perstack" is the older name of the built-in runtime; write "local"`); c.Settings.Runtime != "local" {
+		t.Errorf("the older name perstack is read as %q", c.Settings.Runtime)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // a limit ends it if none does.
 func (c *Config) Circles(e *expert.Expert) (circles [][]*expert.Expert) {
 	experts, _ := c.Closure(e)
-	index, number := expert.NewIndex(c.Experts), make(map[*expert.Expert]int, len(experts))
+	number := make(map[*expert.Expert]int, len(experts))
 	for i, e := range experts {
 		number[e] = i
 	}
@@ -22,7 +22,7 @@ func (c *Config) Circles(e *expert.Expert) (circles [][]*expert.Expert) {
 	reached := make([]big.Int, len(experts))
 	for i, e := range experts {
 		for _, key := range e.Delegates {
-			if d := index[key]; d != nil {
+			if d := c.index[key]; d != nil {
 				reached[i].SetBit(&reached[i], number[d], 1)
 			}
 		}
@@ -59,10 +59,10 @@ func (c *Config) DelegateWarnings() (ps toml.Problems) {
 		p.Warning = true
 		ps = append(ps, p)
 	}
-	index, callers := expert.NewIndex(c.Experts), map[*expert.Expert]*expert.Expert{} // the first in the file
+	callers := map[*expert.Expert]*expert.Expert{} // the first in the file
 	for _, e := range c.Experts {
 		for _, key := range e.Delegates {
-			if d := index[key]; d != nil && callers[d] == nil {
+			if d := c.index[key]; d != nil && callers[d] == nil {
 				callers[d] = e
 			}
 		}

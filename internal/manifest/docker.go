@@ -93,7 +93,7 @@ func (r *reader) docker(top *toml.Table, c *Config) {
 	if t == nil {
 		return
 	}
-	d := &c.Isolation.Container
+	d := &c.Settings.Isolation.Container
 	readKeys(r, t, r.tables.docker(), d)
 	if most := d.Or(job.DefaultContainer()).Memory; d.MemoryReservation > most {
 		n := t.Node.Fields["memoryReservation"]

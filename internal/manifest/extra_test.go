@@ -35,11 +35,11 @@ empty = []
 		"stop words":   rawjson.Value(`["a","b\"c",1,[true]]`),
 		"text":         rawjson.Value(`{"a":{"verbosity":"low"},"empty":[],"z":{}}`),
 	}
-	if d := cmp.Diff(want, c.Setting.ExtraBody); d != "" {
+	if d := cmp.Diff(want, c.Settings.Setting.ExtraBody); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	for _, p := range model.Providers() {
-		if p != "replay" && len(check(t, settingOf(p, "extraBody = {a = 1}")).Setting.ExtraBody) != 1 {
+		if p != "replay" && len(check(t, settingOf(p, "extraBody = {a = 1}")).Settings.Setting.ExtraBody) != 1 {
 			t.Errorf("%s does not read it", p)
 		}
 	}
@@ -74,7 +74,7 @@ func FuzzExtraBody(f *testing.F) {
 			return
 		}
 		size := 0
-		for name, value := range c.Setting.ExtraBody {
+		for name, value := range c.Settings.Setting.ExtraBody {
 			if !value.IsValid() || name == "" {
 				t.Errorf("%q is %q", name, value)
 			}

@@ -57,8 +57,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("accepted, but not TOML:", err)
 		}
 		_, costs := want["maxCost"]
-		if _, timed := want["maxDuration"]; costs != (c.Limits.MaxCost > 0) || timed != (c.Limits.MaxDuration > 0) {
-			t.Errorf("a limit was lost, or came from nowhere: %+v", c.Limits)
+		if _, timed := want["maxDuration"]; costs != (c.Settings.Limits.MaxCost > 0) || timed != (c.Settings.Limits.MaxDuration > 0) {
+			t.Errorf("a limit was lost, or came from nowhere: %+v", c.Settings.Limits)
 		}
 	})
 }
@@ -66,7 +66,7 @@ func FuzzParse(f *testing.F) {
 // limited holds for the limits of every Config: code that adds and multiplies them need not
 // consider overflow, infinities or signs.
 func limited(t *testing.T, c *Config) {
-	all := []expert.Limits{c.Limits.Limits}
+	all := []expert.Limits{c.Settings.Limits.Limits}
 	for _, e := range c.Experts {
 		all = append(all, e.Limits)
 	}
@@ -75,7 +75,7 @@ func limited(t *testing.T, c *Config) {
 			t.Errorf("bad limits %+v", l)
 		}
 	}
-	d, whole := c.Isolation.Container, c.Isolation.Container.Or(job.DefaultContainer())
+	d, whole := c.Settings.Isolation.Container, c.Settings.Isolation.Container.Or(job.DefaultContainer())
 	for _, n := range []int64{d.Memory, d.MemoryReservation, d.TmpSize, d.CacheSize, d.MaxJournalBytes} {
 		if n < 0 || n > mostDockerBytes {
 			t.Errorf("a size of %d bytes", n)
@@ -85,8 +85,8 @@ func limited(t *testing.T, c *Config) {
 		strings.HasPrefix(d.NodeImage, "-") || strings.HasPrefix(d.PythonImage, "-") || strings.HasPrefix(d.SquidImage, "-") || d.Proxy == job.ProxySquid && d.SquidImage == "" {
 		t.Errorf("bad isolation %+v", d)
 	}
-	if c.Limits.MaxDepth < 0 || c.Limits.MaxDepth > expert.MostDepth || c.Limits.MaxParallel < 0 || c.Limits.MaxParallel > expert.MostParallel {
-		t.Errorf("depth %d, parallel %d", c.Limits.MaxDepth, c.Limits.MaxParallel)
+	if c.Settings.Limits.MaxDepth < 0 || c.Settings.Limits.MaxDepth > expert.MostDepth || c.Settings.Limits.MaxParallel < 0 || c.Settings.Limits.MaxParallel > expert.MostParallel {
+		t.Errorf("depth %d, parallel %d", c.Settings.Limits.MaxDepth, c.Settings.Limits.MaxParallel)
 	}
 	for model, p := range c.Prices {
 		for _, v := range []float64{p.Input, p.Output, p.CachedInput, p.CacheWrite} {

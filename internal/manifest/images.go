@@ -92,7 +92,7 @@ func (c *Config) Images() []string { return c.ImagesOf(c.Experts) }
 
 // ImagesOf is Images for runs of these Experts alone.
 func (c *Config) ImagesOf(experts []*expert.Expert) (names []string) {
-	d := c.Isolation.Container.Or(job.DefaultContainer())
+	d := c.Settings.Isolation.Container.Or(job.DefaultContainer())
 	add := func(name string) {
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)

@@ -34,7 +34,7 @@ func jobLimits() (keys []key[Config]) {
 		case l.Default > 0:
 			hint = fmt.Sprintf("without the key it is %.0f", l.Default)
 		}
-		k := limitKey(l, "the whole job, delegates included", hint, func(c *Config, v float64) { l.Set(&c.Limits, v) })
+		k := limitKey(l, "the whole job, delegates included", hint, func(c *Config, v float64) { l.Set(&c.Settings.Limits, v) })
 		if l.Default > 0 {
 			k = k.or(int64(l.Default * scale(l)))
 		} else {

@@ -87,18 +87,18 @@ func TestGoodLimits(t *testing.T) {
 		"maxDuration = '1h2m3.5s20ms'": {MaxDuration: time.Hour + 2*time.Minute + 3520*time.Millisecond},
 		"maxDuration = '8760h'":        {MaxDuration: expert.MostDuration},
 	} {
-		if c := check(t, text); c.Limits.Limits != want {
-			t.Errorf("%s: the job has %+v", text, c.Limits)
+		if c := check(t, text); c.Settings.Limits.Limits != want {
+			t.Errorf("%s: the job has %+v", text, c.Settings.Limits)
 		}
-		if c := check(t, expertWith(text)); c.Experts[0].Limits != want || c.Limits != (job.Limits{}) {
-			t.Errorf("%s: the Expert has %+v, the job %+v", text, c.Experts[0].Limits, c.Limits)
+		if c := check(t, expertWith(text)); c.Experts[0].Limits != want || c.Settings.Limits != (job.Limits{}) {
+			t.Errorf("%s: the Expert has %+v, the job %+v", text, c.Experts[0].Limits, c.Settings.Limits)
 		}
 	}
 }
 
 func TestDepthAndParallel(t *testing.T) {
-	if c := check(t, "maxDepth = 1\nmaxParallel = 10_000"); c.Limits.MaxDepth != 1 || c.Limits.MaxParallel != 10_000 {
-		t.Errorf("%d, %d", c.Limits.MaxDepth, c.Limits.MaxParallel)
+	if c := check(t, "maxDepth = 1\nmaxParallel = 10_000"); c.Settings.Limits.MaxDepth != 1 || c.Settings.Limits.MaxParallel != 10_000 {
+		t.Errorf("%d, %d", c.Settings.Limits.MaxDepth, c.Settings.Limits.MaxParallel)
 	}
 	check(t, "maxDepth = 0\nmaxParallel = 0",
 		"p.toml:1:12: maxDepth: must be between 1 and 1000; without the key it is 8",

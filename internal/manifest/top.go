@@ -21,9 +21,9 @@ func topKeys() []key[Config] {
 	keys := []key[C]{
 		custom("provider", "The provider that runs the model.", "table", providerSchema, func(r *reader, t *toml.Table, c *C) {
 			p := r.provider(t)
-			c.Provider, c.Setting = p.Name, p.Setting
+			c.Settings.Provider, c.Settings.Setting = p.Name, p.Setting
 		}).without("`anthropic` without settings").more("see [provider](#provider)"),
-		row("model", "Model to use; each provider has its own default.", text(1, 255, toml.Printable), func(c *C, s string) { c.Model = s }).
+		row("model", "Model to use; each provider has its own default.", text(1, 255, toml.Printable), func(c *C, s string) { c.Settings.Model = s }).
 			without("that of the [provider](providers.md#models-and-their-defaults): `claude-sonnet-4-5` for anthropic"),
 		custom("reasoningBudget", "How much the model may think before it answers.",
 			"`\"none\"`, `\"minimal\"`, `\"low\"`, `\"medium\"`, `\"high\"`, or a number of tokens", reasoningSchema, (*reader).reasoningBudget).
@@ -108,7 +108,7 @@ func (r *reader) reasoningBudget(t *toml.Table, c *Config) {
 		return
 	}
 	var err error
-	if c.Reasoning, err = expert.ParseReasoningBudget(text); err != nil {
+	if c.Settings.Reasoning, err = expert.ParseReasoningBudget(text); err != nil {
 		r.Fault(n.At, n.Path(), "unknown value "+wording.Quote(text), hint)
 	}
 }
@@ -125,9 +125,9 @@ func (r *reader) runtime(t *toml.Table, c *Config) {
 	case n == nil:
 	case n.Text == "perstack":
 		r.Warn(n.At, n.Path(), `"perstack" is the older name of the built-in runtime`, `write "local"`)
-		c.Runtime = "local"
+		c.Settings.Runtime = "local"
 	case r.Check(n, toml.OneOf(runtimeNames...)):
-		c.Runtime = n.Text
+		c.Settings.Runtime = n.Text
 	}
 }
 

@@ -30,13 +30,12 @@ func (c *Config) Unsupported(e *expert.Expert, flags job.Settings) toml.Problems
 
 // UnsupportedBy is Unsupported for these Experts alone, without their delegates.
 func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) toml.Problems {
-	inFile := expert.NewIndex(c.Experts)
 	u := &use{
 		config:    c,
-		provider:  cmp.Or(flags.Provider, c.Provider, job.DefaultProvider),
-		runtime:   cmp.Or(flags.Runtime, c.Runtime, job.Local),
-		byFlag:    flags.Runtime != "" && flags.Runtime != c.Runtime,
-		baseImage: cmp.Or(flags.Isolation.Container.BaseImage, c.Isolation.Container.BaseImage),
+		provider:  cmp.Or(flags.Provider, c.Settings.Provider, job.DefaultProvider),
+		runtime:   cmp.Or(flags.Runtime, c.Settings.Runtime, job.Local),
+		byFlag:    flags.Runtime != "" && flags.Runtime != c.Settings.Runtime,
+		baseImage: cmp.Or(flags.Isolation.Container.BaseImage, c.Settings.Isolation.Container.BaseImage),
 		sandbox:   flags.Isolation.Sandbox,
 		packages:  map[string]string{},
 		told:      map[string]bool{},
@@ -48,7 +47,7 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 	for _, u.expert = range experts {
 		u.providerFeatures()
 		for i, key := range u.expert.Delegates {
-			if inFile[key] == nil {
+			if c.index[key] == nil {
 				u.report(toml.PathTo(u.path("delegates"), strconv.Itoa(i)), "delegate "+wording.Quote(key)+" is not in this file", "experts of the registry"+yet)
 			}
 		}
@@ -230,7 +229,7 @@ func (u *use) packageInContainer(s *expert.Skill) {
 	if u.packages[manager] == "" {
 		u.packages[manager] = path
 	}
-	if manager == "uvx" && u.baseImage == "" && u.config.Isolation.Container.PythonImage == "" {
+	if manager == "uvx" && u.baseImage == "" && u.config.Settings.Isolation.Container.PythonImage == "" {
 		u.report(path, "is a package of uvx, and no image has Python for it", "name one in [docker] with pythonImage, or baseImage")
 	}
 }

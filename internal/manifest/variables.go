@@ -47,7 +47,7 @@ func RefusedEnv(spec *job.Spec) (all expert.VariableProblems) {
 // providersIn lists the providers that a file names, for the job and for single Experts, as
 // far as they can be told before the Experts are read.
 func providersIn(c *Config, experts *toml.Node) []string {
-	all := []string{cmp.Or(c.Provider, job.DefaultProvider)}
+	all := []string{cmp.Or(c.Settings.Provider, job.DefaultProvider)}
 	for _, name := range experts.Keys {
 		if p := experts.Fields[name].Fields["provider"]; p != nil && p.Fields["providerName"] != nil {
 			all = append(all, p.Fields["providerName"].Text)

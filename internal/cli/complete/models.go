@@ -20,14 +20,14 @@ import (
 // is about that provider.
 func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	file := load(h, config)
-	own := cmp.Or(file.Provider, job.DefaultProvider)
+	own := cmp.Or(file.Settings.Provider, job.DefaultProvider)
 	provider = cmp.Or(provider, own)
 	var ids []cobra.Completion
 	for _, e := range model.Of(provider) {
 		ids = append(ids, e.ID)
 	}
 	if provider == own {
-		for _, id := range slices.Sorted(slices.Values(append(Described(file), file.Model))) {
+		for _, id := range slices.Sorted(slices.Values(append(Described(file), file.Settings.Model))) {
 			// A shell reads this line by line, and takes a tab for the end of the name.
 			if id != "" && !slices.Contains(ids, id) && id == terminal.CleanLine(id) && !strings.ContainsAny(id, "\t\r\n") {
 				ids = append(ids, id)

@@ -23,7 +23,7 @@ import (
 func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
 	spec := c.Spec(e)
 	spec.Complete(providers.Catalogue{})
-	b := &builder{config: c, spec: spec, unpriced: spec.Unpriced(model.PriceOf), env: env, flag: flag, card: &Card{
+	b := &builder{config: c, spec: spec, unpriced: spec.Unpriced(model.PriceOf), env: env, flag: flag, found: map[Finding]bool{}, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime: spec.Runtime,
 		Docker:  container(spec.Settings),
@@ -68,6 +68,7 @@ type builder struct {
 	flag     string         // --config
 	lock     *lockfile.Lock // nil if there is none that can be read
 	card     *Card
+	found    map[Finding]bool // those of card
 }
 
 func limits(l job.Limits) Limits {

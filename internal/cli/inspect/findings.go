@@ -28,7 +28,8 @@ const install = "run: perstack install"
 // find adds a finding, once: what is about the provider is found with every Expert.
 func (b *builder) find(f Finding) {
 	f.Message, f.Hint = host.Advise(f.Message), host.AddConfig(f.Hint, b.flag)
-	if !slices.Contains(b.card.Findings, f) {
+	if !b.found[f] {
+		b.found[f] = true
 		b.card.Findings = append(b.card.Findings, f)
 	}
 }

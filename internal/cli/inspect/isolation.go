@@ -184,7 +184,7 @@ func (b *builder) findImages() {
 	if b.card.Docker == nil {
 		return
 	}
-	if d := b.config.Isolation.Container; d.Proxy == job.ProxySquid {
+	if d := b.config.Settings.Isolation.Container; d.Proxy == job.ProxySquid {
 		b.warn("a program of the image "+d.SquidImage+" decides what leaves the container, whatever the lists say", "run it with --proxy squid if you trust the image, else with --proxy builtin")
 	}
 	for _, name := range b.config.ImagesOf(b.spec.Experts) {

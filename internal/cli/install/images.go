@@ -23,7 +23,7 @@ type pinner struct {
 // old lockfile stay, except with --update. An image with a digest needs no pin.
 func (p *project) pinner(ctx context.Context, old *lockfile.Lock) (*pinner, error) {
 	by := &pinner{ask: p.opts.Pin, close: func() {}}
-	if p.config.Runtime != job.Docker {
+	if p.config.Settings.Runtime != job.Docker {
 		return by, nil
 	}
 	for _, name := range p.config.Images() {
@@ -51,7 +51,7 @@ func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *lockfile
 		}
 	}
 	for _, name := range by.unknown {
-		d := p.config.Isolation.Container
+		d := p.config.Settings.Isolation.Container
 		pinned, err := by.ask(ctx, name, docker.Sources{Mirrors: d.Mirrors, Offline: d.Offline, Fresh: p.opts.Update})
 		if err != nil {
 			return err

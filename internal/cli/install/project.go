@@ -34,8 +34,8 @@ func load(opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Runtime != job.Docker}
-	config.Runtime = cmp.Or(opts.Runtime, config.Runtime)
+	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
+	config.Settings.Runtime = cmp.Or(opts.Runtime, config.Settings.Runtime)
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
 	}

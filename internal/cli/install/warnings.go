@@ -28,7 +28,7 @@ func (p *project) noteMissing() {
 func (p *project) warnNoContainer(plan *plan) {
 	starts := slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && s.skill.Type == expert.StdioSkill })
 	switch {
-	case !starts || p.config.Runtime != job.Docker:
+	case !starts || p.config.Settings.Runtime != job.Docker:
 	case p.opts.Sandbox:
 		p.warn("to list their tools, skills are started on this machine, in sandboxes but not in a container")
 	default:

@@ -35,7 +35,7 @@ func loadRules(o *Options) (rules, error) {
 		maxBytes:  o.Limits.MaxWorkspaceBytes,
 	}
 	if r.maxBytes == 0 && project.Config != nil {
-		r.maxBytes = project.Config.Limits.MaxWorkspaceBytes
+		r.maxBytes = project.Config.Settings.Limits.MaxWorkspaceBytes
 	}
 	envFiles := manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, nil)
 	for _, f := range project.EnvFiles {

@@ -74,10 +74,10 @@ func newList(c *manifest.Config, provider string) *list {
 // add lists the models of one provider: those of the catalogue, then those that only the
 // file has, which belong to the provider of the file.
 func (l *list) add(c *manifest.Config, provider string, known []model.Entry) {
-	mine := cmp.Or(c.Provider, job.DefaultProvider) == provider
+	mine := cmp.Or(c.Settings.Provider, job.DefaultProvider) == provider
 	standard := model.DefaultModel(provider)
 	if mine {
-		standard = cmp.Or(c.Model, standard)
+		standard = cmp.Or(c.Settings.Model, standard)
 		for _, id := range complete.Described(c) {
 			if !slices.ContainsFunc(known, func(e model.Entry) bool { return e.ID == id }) {
 				e := model.Entry{Provider: provider, ID: id}

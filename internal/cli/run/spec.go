@@ -200,7 +200,7 @@ func (pl *plan) checkSkills() error {
 // dockerOnly reports whether a flag, and not the file, asks for the container: then the
 // advice to install has to say so, or images stay without a pin.
 func (pl *plan) dockerOnly() bool {
-	return pl.spec.Runtime == job.Docker && pl.project.config.Runtime != job.Docker
+	return pl.spec.Runtime == job.Docker && pl.project.config.Settings.Runtime != job.Docker
 }
 
 // tellFile says what the user would not expect of the file: that another program

@@ -32,7 +32,7 @@ func cassetteProblems(c *manifest.Config, shorten func(string) string) (all toml
 			all = append(all, c.Problem(key, strings.ReplaceAll(err.Error(), path, shorten(path)), ""))
 		}
 	}
-	check(key, c.Provider, c.Setting.Cassette, "name the file with the answers, or give it to perstack run with --cassette")
+	check(key, c.Settings.Provider, c.Settings.Setting.Cassette, "name the file with the answers, or give it to perstack run with --cassette")
 	for _, e := range c.Experts {
 		if e.Provider != nil {
 			check(toml.PathTo("experts", e.Name)+"."+key, e.Provider.Name, e.Provider.Setting.Cassette, "name the file with the answers")
@@ -64,11 +64,15 @@ func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
 // unpriced lists the models without a price that a run of an Expert, or its delegates, would
 // use although the cost is limited.
 func unpriced(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
+	limitsCost := func(e *expert.Expert) bool { return e.MaxCost > 0 }
+	ofJob := c.Settings.Limits.MaxCost > 0
+	if !ofJob && !slices.ContainsFunc(c.Experts, limitsCost) {
+		return nil // a file may have a thousand Experts that all reach each other
+	}
 	spec := c.Spec(e)
 	spec.Complete(providers.Catalogue{})
 	path := "maxCost"
-	limited := slices.IndexFunc(spec.Experts, func(e *expert.Expert) bool { return e.MaxCost > 0 })
-	if c.Limits.MaxCost == 0 && limited >= 0 {
+	if limited := slices.IndexFunc(spec.Experts, limitsCost); !ofJob && limited >= 0 {
 		path = toml.PathTo("experts", spec.Experts[limited].Name, "maxCost")
 	}
 	for _, name := range spec.Unpriced(model.PriceOf) {
@@ -83,8 +87,7 @@ func unpriced(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
 // lockfile: one that is broken or stale or, for a container, packages and images that are
 // not pinned. err is what reading it came to.
 func unpinned(c *manifest.Config, lock *lockfile.Lock, err error, e *expert.Expert) (notes toml.Problems) {
-	closure, _ := c.Closure(e)
-	docker := c.Runtime == job.Docker
+	docker := c.Settings.Runtime == job.Docker
 	switch {
 	case err != nil:
 		notes = broken(err)
@@ -94,6 +97,7 @@ func unpinned(c *manifest.Config, lock *lockfile.Lock, err error, e *expert.Expe
 		notes = lockfile.Needed(c, []*expert.Expert{e})
 	}
 	if len(notes) == 0 && docker { // a new lockfile pins images too
+		closure, _ := c.Closure(e)
 		for _, name := range c.ImagesOf(closure) {
 			if _, ok := lock.Image(name); !ok {
 				notes = append(notes, c.Problem("docker", "the image "+name+" is not pinned", lockfile.InstallAgain))
