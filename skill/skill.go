@@ -68,7 +68,8 @@ type Tool struct {
 
 // A Rememberer is a [Skill] with a state that lasts as long as a conversation, like a todo list.
 // Its memory is recorded with each result that changed it, and restored before the first call
-// when the conversation is resumed.
+// when the conversation is resumed. A skill that wraps another one can have a method
+// Unwrap() Skill instead, which returns that one.
 type Rememberer interface {
 	Memory() rawjson.Value
 	Recall(memory rawjson.Value) error

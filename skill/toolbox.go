@@ -262,10 +262,24 @@ func (b *Toolbox) Missing() string {
 // maxReason bounds what Missing says about each skill, in bytes.
 const maxReason = 1000
 
+// rememberer returns the skill itself, or the one that it wraps, if that remembers.
+func rememberer(s Skill) (Rememberer, bool) {
+	for {
+		if r, ok := s.(Rememberer); ok {
+			return r, true
+		}
+		wrapper, ok := s.(interface{ Unwrap() Skill })
+		if !ok {
+			return nil, false
+		}
+		s = wrapper.Unwrap()
+	}
+}
+
 // Memory returns what a skill wants to be recorded, or nil.
 func (b *Toolbox) Memory(skillName string) rawjson.Value {
 	for _, s := range b.sources {
-		if r, ok := s.Skill.(Rememberer); ok && s.Skill.Name() == skillName {
+		if r, ok := rememberer(s.Skill); ok && s.Skill.Name() == skillName {
 			return r.Memory()
 		}
 	}
@@ -275,7 +289,7 @@ func (b *Toolbox) Memory(skillName string) rawjson.Value {
 // Recall gives each skill back what was recorded for it in this conversation.
 func (b *Toolbox) Recall(memory map[string]rawjson.Value) error {
 	for _, s := range b.sources {
-		r, ok := s.Skill.(Rememberer)
+		r, ok := rememberer(s.Skill)
 		if !ok || memory[s.Skill.Name()] == nil {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -77,7 +76,8 @@ type sandboxedSkill struct {
 	remove func() error
 }
 
-var _ skill.Rememberer = (*sandboxedSkill)(nil)
+// Unwrap returns the skill, which may have a memory.
+func (s *sandboxedSkill) Unwrap() skill.Skill { return s.Skill }
 
 // sandboxed wraps a skill that has a sandbox, and returns any other as it is.
 func (s *set) sandboxed(k *expert.Skill, inner skill.Skill) skill.Skill {
@@ -90,19 +90,3 @@ func (s *set) sandboxed(k *expert.Skill, inner skill.Skill) skill.Skill {
 
 // Close ends the skill before it removes the sandbox, so that nothing runs in it.
 func (s *sandboxedSkill) Close() error { return errors.Join(s.Skill.Close(), s.remove()) }
-
-// Memory returns what the skill remembers; nil if it does not.
-func (s *sandboxedSkill) Memory() rawjson.Value {
-	if r, ok := s.Skill.(skill.Rememberer); ok {
-		return r.Memory()
-	}
-	return nil
-}
-
-// Recall is the other half of Memory.
-func (s *sandboxedSkill) Recall(memory rawjson.Value) error {
-	if r, ok := s.Skill.(skill.Rememberer); ok {
-		return r.Recall(memory)
-	}
-	return nil
-}

@@ -1,7 +1,9 @@
 package skills
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 	"slices"
 	"testing"
@@ -47,13 +49,13 @@ func TestSandboxCountsTasks(t *testing.T) {
 // A sandboxed skill keeps its memory, like the todo list.
 func TestSandboxedSkillRemembers(t *testing.T) {
 	inner := &remembering{}
-	who := &sandboxedSkill{Skill: inner}
-	if err := who.Recall(rawjson.Value(`[1]`)); err != nil || string(who.Memory()) != "[1]" {
-		t.Errorf("%s, %v", who.Memory(), err)
+	wrapped := &sandboxedSkill{Skill: inner, remove: func() error { return nil }}
+	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: wrapped}}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
 	}
-	forgetful := &sandboxedSkill{Skill: closing{}}
-	if err := forgetful.Recall(rawjson.Value(`[1]`)); err != nil || forgetful.Memory() != nil {
-		t.Errorf("%s, %v", forgetful.Memory(), err)
+	if err := box.Recall(map[string]rawjson.Value{"list": rawjson.Value(`[1]`)}); err != nil || string(box.Memory("list")) != "[1]" {
+		t.Errorf("%s, %v", box.Memory("list"), err)
 	}
 }
 
@@ -62,8 +64,11 @@ type remembering struct {
 	memory rawjson.Value
 }
 
+func (r *remembering) Name() string                      { return "list" }
 func (r *remembering) Memory() rawjson.Value             { return r.memory }
 func (r *remembering) Recall(memory rawjson.Value) error { r.memory = memory; return nil }
+
+func (r *remembering) Tools(context.Context) ([]skill.Tool, error) { return nil, nil }
 
 // Each listener has a port and a token of its own, which is hidden from what programs print.
 func TestListenersAreNotAlike(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
@@ -218,16 +217,4 @@ func (s *watchedSkill) Call(ctx context.Context, call event.ToolCall) (event.Too
 	return result, err
 }
 
-func (s *watchedSkill) Memory() rawjson.Value {
-	if r, ok := s.Skill.(skill.Rememberer); ok {
-		return r.Memory()
-	}
-	return nil
-}
-
-func (s *watchedSkill) Recall(memory rawjson.Value) error {
-	if r, ok := s.Skill.(skill.Rememberer); ok {
-		return r.Recall(memory)
-	}
-	return nil
-}
+func (s *watchedSkill) Unwrap() skill.Skill { return s.Skill }

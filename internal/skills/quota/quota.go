@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -102,7 +101,8 @@ type watched struct {
 	harmless map[string]bool // tools that leave the workspace as it is
 }
 
-var _ skill.Rememberer = (*watched)(nil)
+// Unwrap returns the skill, which may have a memory.
+func (w *watched) Unwrap() skill.Skill { return w.Skill }
 
 func (w *watched) Tools(ctx context.Context) ([]skill.Tool, error) {
 	tools, err := w.Skill.Tools(ctx)
@@ -132,19 +132,4 @@ func (w *watched) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	}
 	w.quota.Check(measuring)
 	return result, err
-}
-
-// Memory and Recall are those of the skill, if it has them.
-func (w *watched) Memory() rawjson.Value {
-	if r, ok := w.Skill.(skill.Rememberer); ok {
-		return r.Memory()
-	}
-	return nil
-}
-
-func (w *watched) Recall(memory rawjson.Value) error {
-	if r, ok := w.Skill.(skill.Rememberer); ok {
-		return r.Recall(memory)
-	}
-	return nil
 }

@@ -196,7 +196,7 @@ func (k *keeper) Recall(m rawjson.Value) error {
 
 func TestMemoryGoesThrough(t *testing.T) {
 	k := &keeper{}
-	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: k.quota(1).Watch(k)}}, slog.New(slog.DiscardHandler))
+	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: k.quota(1).Watch(k.quota(1).Watch(k))}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
