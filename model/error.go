@@ -31,13 +31,11 @@ const OutOfTime = "the model did not finish its answer in time"
 // out of time is final: it was given all the time there is, and trying again would pay for
 // it once more. Of other errors nothing is known, and they are final too.
 func AsError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	var used event.Usage
-	var broken *interrupted
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*interrupted](err); ok {
 		used = broken.used
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -49,8 +47,7 @@ func AsError(err error) *Error {
 // WithUsage returns err with what was used before it: [AsError] has it, whatever err is.
 // What err is for [errors.Is] does not change.
 func WithUsage(err error, used event.Usage) error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		with := *e // a copy: someone may hold the other
 		with.Usage = used
 		return &with

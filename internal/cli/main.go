@@ -156,20 +156,17 @@ func unknownCommand(root *cobra.Command, name string) error {
 
 // flagError gives errors about flags their exit code and a way out.
 func flagError(cmd *cobra.Command, err error) error {
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
+	if _, ok := errors.AsType[*host.ExitError](err); ok {
 		return err
 	}
 	hint := cmd.CommandPath() + " --help lists the flags"
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if similar := similarFlags(cmd, unknown.GetSpecifiedName()); len(similar) > 0 {
 			hint = "did you mean " + strings.Join(similar, " or ") + "?"
 		}
 	}
 	// What the library says about a switch is meant for programmers.
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "bool" {
 		return host.Usagef("--%s is true or false, not %q; give it without a value to switch it on", invalid.GetFlag().Name, invalid.GetValue())
 	}
 	return host.Usagef("%w; %s", err, hint)

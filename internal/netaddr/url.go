@@ -123,7 +123,7 @@ func HostLabel(s string) (message, hint string) {
 
 // DomainPattern accepts a host name, or *. before one for its subdomains.
 func DomainPattern(s string) (message, hint string) {
-	for _, label := range strings.Split(strings.ToLower(s), ".") {
+	for label := range strings.SplitSeq(strings.ToLower(s), ".") {
 		if strings.HasPrefix(label, "xn--") {
 			return "punycode domains (xn--) are not allowed", "they can look like another name; use an ASCII name"
 		}

@@ -59,7 +59,7 @@ func childList(pid, thread int) string {
 func children(pid int) (pids []int) {
 	for _, thread := range numericEntries("/proc/" + strconv.Itoa(pid) + "/task") {
 		data, _ := os.ReadFile(childList(pid, thread))
-		for _, field := range bytes.Fields(data) {
+		for field := range bytes.FieldsSeq(data) {
 			if n, err := strconv.Atoi(string(field)); err == nil {
 				pids = append(pids, n)
 			}

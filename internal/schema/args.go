@@ -95,7 +95,7 @@ func limit(tag reflect.StructTag, s *jsonschema.Schema) error {
 	for key, set := range map[string]func(float64){
 		"minimum":   func(n float64) { s.Minimum = &n },
 		"maximum":   func(n float64) { s.Maximum = &n },
-		"minLength": func(n float64) { s.MinLength = jsonschema.Ptr(int(n)) },
+		"minLength": func(n float64) { s.MinLength = new(int(n)) },
 	} {
 		text, ok := tag.Lookup(key)
 		if !ok {

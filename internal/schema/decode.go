@@ -108,8 +108,7 @@ func (nullError) Error() string { return "null" }
 
 // explain turns an error of the JSON library into one for a model.
 func explain(err error) error {
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		field := strings.TrimPrefix(string(semantic.JSONPointer), "/")
 		if errors.Is(err, json.ErrUnknownName) {
 			return &Error{field, "is not an argument of this tool"}
@@ -120,8 +119,7 @@ func explain(err error) error {
 		}
 		return &Error{field, "must be " + kindOf(wanted)}
 	}
-	var syntactic *jsontext.SyntacticError
-	if errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName) {
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
 		return &Error{strings.TrimPrefix(string(syntactic.JSONPointer), "/"), "is given twice"}
 	}
 	return &Error{"", "not valid JSON"}

@@ -37,8 +37,7 @@ func (r *Reader) decode(data []byte) {
 		return
 	}
 	at, path := 0, ""
-	var de *gotoml.DecodeError
-	if errors.As(err, &de) {
+	if de, ok := errors.AsType[*gotoml.DecodeError](err); ok {
 		line, column := de.Position()
 		at = r.lines[min(max(line, 1), len(r.lines))-1] + max(column, 1) - 1
 		for _, part := range de.Key() {

@@ -247,9 +247,8 @@ func (b *builder) value(n *Node, v *unstable.Node) {
 
 // offset is where a syntax error points, or the end of the data.
 func (b *builder) offset(err error) int {
-	var syntax *unstable.ParserError
 	data := b.parser.Data()
-	if errors.As(err, &syntax) && syntax.Highlight != nil {
+	if syntax, ok := errors.AsType[*unstable.ParserError](err); ok && syntax.Highlight != nil {
 		// The highlight is a slice of data, so its capacity tells its place.
 		if at := cap(data) - cap(syntax.Highlight); at >= 0 && at <= len(data) {
 			return at

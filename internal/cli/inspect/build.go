@@ -102,8 +102,7 @@ func (b *builder) lockState(e *expert.Expert) {
 	switch {
 	case err != nil:
 		state.State, state.Problems = lockBroken, []string{host.AddConfig(err.Error(), b.flag)}
-		var kept *lockfile.KeepError
-		if errors.As(err, &kept) {
+		if kept, ok := errors.AsType[*lockfile.KeepError](err); ok {
 			b.warn("the lockfile cannot be read: what it pins is not known, and no run will start", kept.Problems[0].Hint)
 		} else {
 			b.warn("the lockfile is broken: nothing is pinned, and no run will start", install)

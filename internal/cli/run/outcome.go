@@ -159,8 +159,7 @@ func (o *Options) hint(err error) error {
 
 // interruptCode is that of the signal, or of a failure when the output was closed.
 func interruptCode(ctx context.Context) int {
-	var s process.Signal
-	if errors.As(context.Cause(ctx), &s) {
+	if s, ok := errors.AsType[process.Signal](context.Cause(ctx)); ok {
 		return s.ExitCode()
 	}
 	return host.ExitFailure

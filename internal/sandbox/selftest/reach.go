@@ -75,8 +75,7 @@ func ask(conn net.Conn) error {
 // isSilence reports whether an error means that the target cannot be reached. Unknown
 // errors count as an answer.
 func isSilence(err error) bool {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return true
 	}
 	switch errno, _ := errors.AsType[syscall.Errno](err); errno {
