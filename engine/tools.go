@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -214,7 +213,7 @@ func arguments(raw []byte) rawjson.Value {
 	if len(v) == 0 {
 		return rawjson.Value("{}")
 	}
-	if v.Kind() == '{' && isShallow(v) && (*jsontext.Value)(&v).Compact() == nil {
+	if v.Kind() == '{' && v.IsWithin(maxArgsDepth) && (*jsontext.Value)(&v).Compact() == nil {
 		return v
 	}
 	return mustEncode(map[string]string{invalidArgs: string(raw)})
@@ -223,20 +222,6 @@ func arguments(raw []byte) rawjson.Value {
 // maxArgsDepth limits how deep arguments can be nested. No tool needs more, and a value near
 // the limit of the decoder could be written to the journal but not read back.
 const maxArgsDepth = 100
-
-// isShallow reports whether v is valid JSON within maxArgsDepth.
-func isShallow(v rawjson.Value) bool {
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	for {
-		_, err := dec.ReadToken()
-		if err != nil {
-			return errors.Is(err, io.EOF)
-		}
-		if dec.StackDepth() > maxArgsDepth {
-			return false
-		}
-	}
-}
 
 // hasInvalidArgs reports whether [arguments] wrapped what the model wrote.
 func hasInvalidArgs(args rawjson.Value) bool {

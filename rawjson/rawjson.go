@@ -5,7 +5,13 @@
 // names neither in its API. Start reading at [Value].
 package rawjson
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // A Value is one JSON value as text. Nil encodes as null.
 type Value []byte
@@ -21,6 +27,20 @@ func (v Value) String() string {
 // IsValid reports whether the text is exactly one JSON value, in UTF-8 and without names
 // that are given twice.
 func (v Value) IsValid() bool { return jsontext.Value(v).IsValid() }
+
+// IsWithin reports whether the text is JSON that is nested no deeper than depth.
+func (v Value) IsWithin(depth int) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	for {
+		_, err := dec.ReadToken()
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		if dec.StackDepth() > depth {
+			return false
+		}
+	}
+}
 
 // Kind returns the first character of the value, which tells its type: '{', '[', '"', 't',
 // 'f', 'n', or '0' for any number. It is 0 for a text that begins like no JSON value.

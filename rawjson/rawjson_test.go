@@ -62,3 +62,11 @@ func TestValue(t *testing.T) {
 		t.Error("Clone shares, or nil is not null")
 	}
 }
+
+func TestIsWithin(t *testing.T) {
+	for text, want := range map[string]bool{`1`: true, `[[1]]`: true, `{"a":[]}`: true, `[[[]]]`: false, `[[`: false, `{"a":1,"a":2}`: false} {
+		if got := rawjson.Value(text).IsWithin(2); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+	}
+}

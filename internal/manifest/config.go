@@ -45,14 +45,10 @@ type Config struct {
 
 	Experts []*expert.Expert // in file order
 
-	file      string // as it was given, for messages
-	source    []byte
+	file      string       // as it was given, for messages
 	index     expert.Index // of Experts
 	positions map[string]toml.Position
 }
-
-// Source is the text of the file, word for word. It is not to be changed.
-func (c *Config) Source() []byte { return c.source }
 
 // Lookup finds the Expert that key names: one with exactly this name, or one
 // with this name and version if the key has a version.
@@ -119,7 +115,6 @@ func Parse(path string, data []byte) (*Config, toml.Problems) {
 	if len(data) > maxFile {
 		return nil, toml.Problems{{File: path, Line: 1, Column: 1, Message: "the file is larger than 1 MiB", Hint: "keep long texts out of it"}}
 	}
-	source := data
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows put it there
 	base, root := toml.ReadTree(path, data)
 	if root == nil {
@@ -129,7 +124,7 @@ func Parse(path string, data []byte) (*Config, toml.Problems) {
 	if err != nil {
 		abs = path
 	}
-	r := &reader{Reader: base, tables: &allTables, file: &Config{Path: abs, Dir: filepath.Dir(abs), file: path, source: source}}
+	r := &reader{Reader: base, tables: &allTables, file: &Config{Path: abs, Dir: filepath.Dir(abs), file: path}}
 	r.config(root)
 	r.Problems.Sort()
 	if r.Problems.Err() != nil {

@@ -64,7 +64,7 @@ var arrows = []arrow{
 	{"internal/providers", values + "model internal/manifest internal/netaddr internal/userfile internal/wording"},
 	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/toml internal/userfile internal/wording"},
 	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
-	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
+	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/egress"},
 	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
 
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a

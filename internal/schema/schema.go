@@ -10,8 +10,6 @@ package schema
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -62,7 +60,7 @@ func Compile(raw []byte) (compiled *Schema) {
 			compiled = nil
 		}
 	}()
-	if len(raw) == 0 || len(raw) > maxSchema || !isShallow(raw, min(maxSchemaDepth, maxSchemaWork/len(raw))) {
+	if len(raw) == 0 || len(raw) > maxSchema || !rawjson.Value(raw).IsWithin(min(maxSchemaDepth, maxSchemaWork/len(raw))) {
 		return nil
 	}
 	var root jsonschema.Schema
@@ -77,20 +75,6 @@ func Compile(raw []byte) (compiled *Schema) {
 		moved:    ids > 1 || ids == 1 && root.ID == "",
 		refs:     map[string]*jsonschema.Schema{"#": &root},
 		patterns: make(map[string]*pattern),
-	}
-}
-
-// isShallow reports whether v is valid JSON that is nested no deeper than limit.
-func isShallow(v []byte, limit int) bool {
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	for {
-		_, err := dec.ReadToken()
-		if err != nil {
-			return errors.Is(err, io.EOF)
-		}
-		if dec.StackDepth() > limit {
-			return false
-		}
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -50,7 +50,7 @@ func Parse(data []byte) (jsonrpc.Message, error) {
 	}
 	message, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return nil, &Error{ID: id, Guess: id, Code: jsonrpc.CodeInvalidRequest, Message: Clip(err.Error())}
+		return nil, &Error{ID: id, Guess: id, Code: jsonrpc.CodeInvalidRequest, Message: wording.Cut(err.Error(), MaxShown)}
 	}
 	return message, nil
 }
@@ -61,11 +61,8 @@ func isWhole(number rawjson.Value) bool {
 	return err == nil && n > -1<<53 && n < 1<<53
 }
 
-// Clip shortens a text that can repeat what the other side wrote.
-func Clip(text string) string {
-	const most = 300
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
-}
+// MaxShown is how many bytes are shown of a text that can repeat what the other side wrote.
+const MaxShown = 300
 
 // Check checks that a text is one JSON value of a limited depth, in UTF-8, without repeated names.
 func Check(data []byte) error {
