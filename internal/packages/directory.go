@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // scratchPrefix begins the name of a directory that is being filled. A digest never does.
@@ -120,19 +121,6 @@ func writeManifest(dir, name, version string) error {
 	return os.WriteFile(filepath.Join(dir, manifestName), text, 0o600)
 }
 
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", filepath.Base(path), limit)
-	}
-	return text, err
-}
-
 // sealName is the file that says what the files of an installed package were.
 const sealName = "files.sha256"
 
@@ -148,7 +136,7 @@ func seal(dir string) error {
 
 // isUntouched reports whether a directory has what was installed there and nothing else.
 func isUntouched(home string) bool {
-	want, err := readFile(filepath.Join(home, sealName), 1<<10)
+	want, err := userfile.Read(filepath.Join(home, sealName), 1<<10)
 	if err != nil {
 		return false
 	}

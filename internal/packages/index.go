@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // The index records what versions were resolved to, so that a skill with a pinned version
@@ -20,7 +21,7 @@ func (s *Store) recordPath(name, version string) string {
 
 // known returns what was resolved before, or nil. A record that is not valid is ignored.
 func (s *Store) known(name, version string) *lockfile.Package {
-	text, err := readFile(s.recordPath(name, version), 2*maxTree)
+	text, err := userfile.Read(s.recordPath(name, version), 2*maxTree)
 	if err != nil {
 		return nil
 	}

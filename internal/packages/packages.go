@@ -25,6 +25,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -94,9 +95,9 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 	if _, err := s.npm(ctx, dir, "install", flags...); err != nil {
 		return nil, s.discreet(ctx, dir, err)
 	}
-	text, err := readFile(filepath.Join(dir, lockName), maxTree)
+	text, err := userfile.Read(filepath.Join(dir, lockName), maxTree)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("what npm resolved cannot be read: %w", err)
 	}
 	tree, err := fetchedTree(text, p.Name)
 	if err != nil {

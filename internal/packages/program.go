@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // A manifest is what we use of a package.json.
@@ -26,7 +28,7 @@ type manifest struct {
 const maxManifest = 4 << 20 // bytes; some have long histories in them
 
 func readPackage(dir string) (*manifest, error) {
-	text, err := readFile(filepath.Join(dir, manifestName), maxManifest)
+	text, err := userfile.Read(filepath.Join(dir, manifestName), maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("npm did not install it: %w", err)
 	}

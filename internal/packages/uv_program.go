@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // distInfo ends the name of the directory in which a package of Python describes itself.
@@ -83,7 +84,7 @@ var (
 // entryOf finds the program of a package among its console scripts: the one asked for, the
 // one that is called like the package, or the only one.
 func entryOf(dist, own, program string) (module, entry, name string, err error) {
-	text, err := readFile(filepath.Join(dist, "entry_points.txt"), maxDistFile)
+	text, err := userfile.Read(filepath.Join(dist, "entry_points.txt"), maxDistFile)
 	if err != nil {
 		return "", "", "", errors.New("it has no program to start (no entry_points.txt)")
 	}

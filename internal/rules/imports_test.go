@@ -53,7 +53,7 @@ var arrows = []arrow{
 	// What the files of a project say.
 	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/wording"},
 	{"internal/lockfile", values + "internal/manifest internal/toml internal/userfile internal/wording"},
-	{"internal/packages", values + "internal/lockfile internal/sandbox internal/wording"},
+	{"internal/packages", values + "internal/lockfile internal/sandbox internal/userfile internal/wording"},
 
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", values + "model skill store"},

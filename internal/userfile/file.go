@@ -1,4 +1,5 @@
-// Package userfile reads files that the user named: regular ones of a bounded size.
+// Package userfile reads files that users and package managers wrote: regular ones of a
+// bounded size.
 //
 // It never waits for a pipe or a device, and never writes. Start reading at [Read].
 package userfile
