@@ -153,7 +153,7 @@ func (t *thread) Last() *event.Message {
 	return t.message
 }
 
-// messages returns the messages of t, oldest first, as a new slice with room for an
+// messages returns the messages of t, oldest first, as a new slice with space for an
 // instruction.
 func (t *thread) messages() []*event.Message {
 	all := make([]*event.Message, t.Len(), t.Len()+1)

@@ -50,8 +50,8 @@ func isWrittenCall(text string, isTool func(name string) bool) bool {
 	if callTagAtStart().MatchString(text) || callTagAtEnd().MatchString(text) {
 		return true
 	}
-	if fenced, ok := strings.CutPrefix(text, "```"); ok {
-		_, text, _ = strings.Cut(fenced, "\n")
+	if block, ok := strings.CutPrefix(text, "```"); ok {
+		_, text, _ = strings.Cut(block, "\n")
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "```"))
 	}
 	calls := []rawjson.Value{rawjson.Value(text)}

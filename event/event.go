@@ -62,7 +62,7 @@ type Extra struct {
 
 func (Extra) isBody() {}
 
-// Type is the name of an event type as it stands in JSON.
+// Type is the name of an event type as it is written in JSON.
 type Type string
 
 // IsRuntime reports whether e is about the runtime rather than about a Run's state.
@@ -91,7 +91,7 @@ func (e Event) IsTerminal() bool {
 // EndStatus returns the status in which a terminal event leaves its Run.
 func (e Event) EndStatus() (Status, bool) {
 	end := e.kind().end
-	return end, end != goesOn
+	return end, end != noEnd
 }
 
 // Checkpoint returns the checkpoint that e leaves, in full output; otherwise nil.

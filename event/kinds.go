@@ -13,18 +13,18 @@ import (
 // in which it leaves its Run, if it ends one. To add a type, declare its body with an embedded
 // [Extra] and add a line here.
 var kinds = []*kind{
-	kindOf[StartRun]("startRun", stateAudience, goesOn),
-	kindOf[StartGeneration]("startGeneration", stateAudience, goesOn),
-	kindOf[ResumeToolCalls]("resumeToolCalls", stateAudience, goesOn),
-	kindOf[FinishAllToolCalls]("finishAllToolCalls", stateAudience, goesOn),
-	kindOf[CallTools]("callTools", stateAudience, goesOn),
-	kindOf[CallDelegate]("callDelegate", stateAudience, goesOn),
-	kindOf[CallInteractiveTool]("callInteractiveTool", stateAudience, goesOn),
-	kindOf[ResolveToolResults]("resolveToolResults", stateAudience, goesOn),
-	kindOf[AttemptCompletion]("attemptCompletion", stateAudience, goesOn),
-	kindOf[FinishToolCall]("finishToolCall", stateAudience, goesOn),
-	kindOf[Retry]("retry", stateAudience, goesOn),
-	kindOf[ContinueToNextStep]("continueToNextStep", stateAudience, goesOn),
+	kindOf[StartRun]("startRun", stateAudience, noEnd),
+	kindOf[StartGeneration]("startGeneration", stateAudience, noEnd),
+	kindOf[ResumeToolCalls]("resumeToolCalls", stateAudience, noEnd),
+	kindOf[FinishAllToolCalls]("finishAllToolCalls", stateAudience, noEnd),
+	kindOf[CallTools]("callTools", stateAudience, noEnd),
+	kindOf[CallDelegate]("callDelegate", stateAudience, noEnd),
+	kindOf[CallInteractiveTool]("callInteractiveTool", stateAudience, noEnd),
+	kindOf[ResolveToolResults]("resolveToolResults", stateAudience, noEnd),
+	kindOf[AttemptCompletion]("attemptCompletion", stateAudience, noEnd),
+	kindOf[FinishToolCall]("finishToolCall", stateAudience, noEnd),
+	kindOf[Retry]("retry", stateAudience, noEnd),
+	kindOf[ContinueToNextStep]("continueToNextStep", stateAudience, noEnd),
 	kindOf[CompleteRun]("completeRun", stateAudience, StatusCompleted),
 	kindOf[StopRunByInteractiveTool]("stopRunByInteractiveTool", stateAudience, StatusStoppedByInteractiveTool),
 	kindOf[StopRunByDelegate]("stopRunByDelegate", stateAudience, StatusStoppedByDelegate),
@@ -32,26 +32,26 @@ var kinds = []*kind{
 	kindOf[StopRunByError]("stopRunByError", stateAudience, StatusStoppedByError),
 	kindOf[StopRunByLimit]("stopRunByLimit", stateAudience, StatusStoppedByLimit),
 	kindOf[StopRunByInterrupt]("stopRunByInterrupt", stateAudience, StatusStoppedByInterrupt),
-	kindOf[LimitWarning]("limitWarning", stateAudience, goesOn),
-	kindOf[DefinitionChanged]("definitionChanged", stateAudience, goesOn),
-	kindOf[StartToolCall]("startToolCall", recordAudience, goesOn),
-	kindOf[EndToolCall]("endToolCall", recordAudience, goesOn),
-	kindOf[StartStreamingReasoning]("startStreamingReasoning", streamAudience, goesOn),
-	kindOf[StreamReasoning]("streamReasoning", streamAudience, goesOn),
-	kindOf[CompleteStreamingReasoning]("completeStreamingReasoning", streamAudience, goesOn),
-	kindOf[StartStreamingRunResult]("startStreamingRunResult", streamAudience, goesOn),
-	kindOf[StreamRunResult]("streamRunResult", streamAudience, goesOn),
-	kindOf[CompleteStreamingRunResult]("completeStreamingRunResult", streamAudience, goesOn),
-	kindOf[SkillStarting]("skillStarting", runtimeAudience, goesOn),
-	kindOf[SkillConnected]("skillConnected", runtimeAudience, goesOn),
-	kindOf[SkillStderr]("skillStderr", runtimeAudience, goesOn),
-	kindOf[SkillDisconnected]("skillDisconnected", runtimeAudience, goesOn),
-	kindOf[ToolProgress]("toolProgress", runtimeAudience, goesOn),
-	kindOf[InitializeRuntime]("initializeRuntime", runtimeAudience, goesOn),
-	kindOf[DockerBuildProgress]("dockerBuildProgress", keptAudience, goesOn),
-	kindOf[DockerContainerStatus]("dockerContainerStatus", keptAudience, goesOn),
-	kindOf[ProxyAccess]("proxyAccess", keptAudience, goesOn),
-	kindOf[SandboxCheck]("sandboxCheck", keptAudience, goesOn),
+	kindOf[LimitWarning]("limitWarning", stateAudience, noEnd),
+	kindOf[DefinitionChanged]("definitionChanged", stateAudience, noEnd),
+	kindOf[StartToolCall]("startToolCall", recordAudience, noEnd),
+	kindOf[EndToolCall]("endToolCall", recordAudience, noEnd),
+	kindOf[StartStreamingReasoning]("startStreamingReasoning", streamAudience, noEnd),
+	kindOf[StreamReasoning]("streamReasoning", streamAudience, noEnd),
+	kindOf[CompleteStreamingReasoning]("completeStreamingReasoning", streamAudience, noEnd),
+	kindOf[StartStreamingRunResult]("startStreamingRunResult", streamAudience, noEnd),
+	kindOf[StreamRunResult]("streamRunResult", streamAudience, noEnd),
+	kindOf[CompleteStreamingRunResult]("completeStreamingRunResult", streamAudience, noEnd),
+	kindOf[SkillStarting]("skillStarting", runtimeAudience, noEnd),
+	kindOf[SkillConnected]("skillConnected", runtimeAudience, noEnd),
+	kindOf[SkillStderr]("skillStderr", runtimeAudience, noEnd),
+	kindOf[SkillDisconnected]("skillDisconnected", runtimeAudience, noEnd),
+	kindOf[ToolProgress]("toolProgress", runtimeAudience, noEnd),
+	kindOf[InitializeRuntime]("initializeRuntime", runtimeAudience, noEnd),
+	kindOf[DockerBuildProgress]("dockerBuildProgress", keptAudience, noEnd),
+	kindOf[DockerContainerStatus]("dockerContainerStatus", keptAudience, noEnd),
+	kindOf[ProxyAccess]("proxyAccess", keptAudience, noEnd),
+	kindOf[SandboxCheck]("sandboxCheck", keptAudience, noEnd),
 }
 
 // A kind is a type of events.
@@ -75,8 +75,8 @@ const (
 	keptAudience                    // about the runtime; shown and kept
 )
 
-// goesOn is the end of an event that does not end its Run.
-const goesOn Status = ""
+// noEnd is the end of an event that does not end its Run.
+const noEnd Status = ""
 
 var (
 	kindsByName = index(func(k *kind) Type { return k.name })

@@ -8,7 +8,7 @@ const (
 	DefaultMaxParallel = 16
 )
 
-// The largest limits that a file may set. Nobody needs more, and below them no sum of
+// The largest limits that a file may set. No job needs more, and below them no sum of
 // what a job uses can overflow.
 const (
 	MostTokens   = 1_000_000_000_000

@@ -43,7 +43,7 @@ func (ps VariableProblems) Error() string {
 }
 
 // MissingEnv lists the variables in requiredEnv of all skills that are not set, or
-// empty. Whoever starts the skills asks before anything starts.
+// empty. It is called before any skill is started.
 func (e *Expert) MissingEnv(get func(name string) string) VariableProblems {
 	return e.CheckEnv(func(name string) (message, hint string) {
 		if get(name) != "" {

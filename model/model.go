@@ -101,6 +101,6 @@ const (
 	FinishToolCalls     Finish = "tool-calls"
 	FinishLength        Finish = "length"
 	FinishContentFilter Finish = "content-filter"
-	FinishPause         Finish = "pause" // of what the provider runs itself: the turn goes on when it is sent back
+	FinishPause         Finish = "pause" // of what the provider runs itself: the turn continues when it is sent back
 	FinishOther         Finish = "other" // unknown, or not given: such an answer is not taken for complete
 )

@@ -25,7 +25,7 @@ type Source struct {
 	// one name. The base skill is never prefixed: its names are reserved for it.
 	Prefix bool
 	// Background lists the tools in the background: [NewToolbox] does not wait for them, but
-	// [Toolbox.Ready] does. If that fails, the skill offers nothing and the run goes on.
+	// [Toolbox.Ready] does. If that fails, the skill offers nothing and the run continues.
 	Background bool
 	// Served says that the tools are for an MCP client and not for an Expert. The base skill
 	// may then lack the tool that ends a run.
@@ -62,7 +62,7 @@ var ErrUnknownTool = errors.New("unknown tool")
 // The table has the order of sources. Two tools of one name are an error: a call could mean
 // either. From then on the box owns the skills and closes them, even when NewToolbox fails.
 func NewToolbox(ctx context.Context, sources []Source, log *slog.Logger) (*Toolbox, error) {
-	// Listing in the background goes on when the caller's context ends.
+	// Listing in the background continues when the caller's context ends.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b := &Toolbox{log: log, stop: stop}
 	for _, s := range sources {

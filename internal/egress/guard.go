@@ -157,7 +157,7 @@ func originOf(u *url.URL) (origin, error) {
 	return o, nil
 }
 
-// authority is host and port as they stand in a URL.
+// authority is host and port as a URL has them.
 func (o origin) authority() string {
 	if o.scheme == "https" && o.port == 443 || o.scheme == "http" && o.port == 80 {
 		if strings.Contains(o.host, ":") {

@@ -126,11 +126,11 @@ func (p *Proxy) Serve(ctx context.Context) error {
 // accept lets clients in, not more than could be served or told why not: the others wait
 // in the queue of the system.
 func (p *Proxy) accept(ctx context.Context, listener int, l net.Listener, all *sync.WaitGroup, fail context.CancelCauseFunc) {
-	room := make(chan struct{}, p.most+2*maxPending)
+	slots := make(chan struct{}, p.most+2*maxPending)
 	pause := time.Duration(0)
 	for {
 		select {
-		case room <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
@@ -139,7 +139,7 @@ func (p *Proxy) accept(ctx context.Context, listener int, l net.Listener, all *s
 		case err == nil:
 			pause = 0
 			all.Go(func() {
-				defer func() { <-room }()
+				defer func() { <-slots }()
 				p.serve(ctx, listener, conn)
 			})
 			continue
@@ -150,7 +150,7 @@ func (p *Proxy) accept(ctx context.Context, listener int, l net.Listener, all *s
 			return
 		}
 		// Too many files are open, say: it passes when connections end.
-		<-room
+		<-slots
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 		select {
 		case <-time.After(pause):

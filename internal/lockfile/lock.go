@@ -166,7 +166,7 @@ func first[T any](all []*T, is func(*T) bool) (*T, bool) {
 }
 
 // Read reads the lockfile beside the file; nil if there is none. One that is there
-// and cannot be read is an error: to go on without it would drop the pins.
+// and cannot be read is an error: continuing without it would drop the pins.
 func Read(c *manifest.Config) (*Lock, error) {
 	if _, err := os.Lstat(c.LockFile()); userfile.Absent(err) {
 		return nil, nil

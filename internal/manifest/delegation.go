@@ -9,7 +9,7 @@ import (
 )
 
 // Circles are groups of Experts that can reach each other by delegation, and so
-// themselves, among those that e can reach. The groups, and the Experts in one, stand in
+// themselves, among those that e can reach. The groups, and the Experts in one, have
 // the order of Closure. A circle is no mistake, since an Expert may stop asking, but only
 // a limit ends it if none does.
 func (c *Config) Circles(e *expert.Expert) (circles [][]*expert.Expert) {

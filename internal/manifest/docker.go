@@ -28,7 +28,7 @@ const (
 	mostPIDs  = 1 << 22
 
 	leastWait = time.Second
-	// The engine in the container gives a sign of life every 5 seconds. Below three times
+	// The engine in the container sends a heartbeat every 5 seconds. Below three times
 	// that a busy machine would look like a dead one.
 	leastIdle = 15 * time.Second
 

@@ -39,7 +39,7 @@ func (e *UnusableError) Error() string {
 func (e *UnusableError) Unwrap() error { return e.Err }
 
 // Find looks for perstack.toml in dir and its parents. A file that is there but
-// cannot be read ends the search with an error: to go on would silently use
+// cannot be read ends the search with an error: continuing would silently use
 // another project's file.
 func Find(dir string) (string, error) {
 	start, err := filepath.Abs(dir)

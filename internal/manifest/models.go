@@ -7,7 +7,7 @@ import (
 	"github.com/perstack-go/perstack/internal/toml"
 )
 
-// Bounds of what a file may say of a model. Nobody needs more, and no sum overflows.
+// Bounds of what a file may say of a model. No model needs more, and no sum overflows.
 const (
 	mostWindow  = 1_000_000_000
 	mostEfforts = 16

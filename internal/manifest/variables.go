@@ -57,7 +57,7 @@ func providersIn(c *Config, experts *toml.Node) []string {
 }
 
 // ProviderKeys lists the variables in requiredEnv that hold a key of a provider, of any:
-// which of them is in use is for the file to say, and the file may be a stranger's.
+// which of them is in use is for the file to say, and the file may be untrusted.
 func ProviderKeys(s *expert.Skill) (keys []string) {
 	for _, name := range s.RequiredEnv {
 		isKey := slices.ContainsFunc(model.Providers(), func(p string) bool {

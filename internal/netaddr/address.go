@@ -48,7 +48,7 @@ var publicIPv6 = netip.MustParsePrefix("2000::/3")
 
 // NotPublic returns the blocks of all addresses that [AddrReach] does not call public,
 // none inside another: for programs that have to be told the table. IPv4 that is mapped
-// into IPv6 is in none of the blocks of IPv6: who asks unmaps first.
+// into IPv6 is in none of the blocks of IPv6: the caller unmaps first.
 func NotPublic() []netip.Prefix {
 	mapped := netip.MustParsePrefix("::ffff:0:0/96")
 	blocks := without(netip.MustParsePrefix("::/0"), publicIPv6, mapped)

@@ -90,8 +90,8 @@ func RegistryURL(s string) (message, hint string) {
 	return message, hint
 }
 
-// EndpointURL says what is wrong with the address of a remote skill, which may come from a
-// stranger.
+// EndpointURL says what is wrong with the address of a remote skill, which may come from an
+// untrusted file.
 func EndpointURL(s string, allowPrivate bool) (message, hint string) {
 	u, host, message, hint := splitURL(s)
 	switch {

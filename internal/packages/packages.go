@@ -40,7 +40,7 @@ type Store struct {
 	// be exact, but its dependencies have versions of their own.
 	Fresh bool
 	// Sealed means that nothing is fetched, installed or changed: the directory is part of an
-	// image. What is not there is an error.
+	// image. A missing package is an error.
 	Sealed bool
 	// Offline means that nothing is fetched or installed.
 	Offline bool

@@ -43,8 +43,8 @@ func (o *opening) azure() (model.Model, error) {
 const resourceOrBase = "AZURE_RESOURCE_NAME or baseUrl"
 
 // azureBase is the base URL that the user names, else that of a resource. The name of a
-// resource is part of the host name, so a name in a stranger's file would send the key to the
-// stranger's resource.
+// resource is part of the host name, so a name in an untrusted file would send the key to the
+// resource of its author.
 func (o *opening) azureBase(key variable) (string, error) {
 	if base, err := o.baseURL(key); err != nil || base != "" {
 		return base, err

@@ -39,7 +39,7 @@ func Check(c Config) (all []Problem) {
 	}
 	given, facts := newOpening(c), model.ProviderNamed(c.Provider)
 	c.Warn, c.Hide = nil, nil
-	c.Variables = func(name string) Variable { return Variable{Value: given.standIn(name)} }
+	c.Variables = func(name string) Variable { return Variable{Value: given.placeholder(name)} }
 	whole := c.Setting
 	bare := whole
 	bare.ExtraBody, bare.BaseURL, bare.Headers = nil, "", nil
@@ -93,9 +93,9 @@ func Check(c Config) (all []Problem) {
 	return all
 }
 
-// standIn is the value of a variable for [Check]: the user's if it says where a provider is,
+// placeholder is the value of a variable for [Check]: the user's if it says where a provider is,
 // otherwise one that passes the checks.
-func (o *opening) standIn(name string) string {
+func (o *opening) placeholder(name string) string {
 	instead, locates := o.provider.location[name]
 	if locates || name == o.facts.BaseURLEnv {
 		if value := o.users(name); value != "" {

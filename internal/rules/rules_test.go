@@ -118,10 +118,10 @@ var rules = []rule{
 		find: avoidedInMessages,
 	},
 	{
-		name: "words-in-tests",
-		says: "comments, names and messages of tests, and scripts and examples, use the words of docs/glossary.md, and no metaphors",
+		name: "words-in-code",
+		says: "comments and names, messages of tests, scripts and examples use the words of docs/glossary.md, and no metaphors",
 		fix:  "write what is proposed, or rewrite the sentence: subject, verb, object",
-		find: avoidedInTests,
+		find: avoidedInCode,
 	},
 	{
 		name: "flags-in-libraries",

@@ -98,9 +98,9 @@ func (s socket) receive(limit, mostFiles int) (m message, files []*os.File, err 
 			files = nil
 		}
 	}()
-	header, room := make([]byte, headerSize), make([]byte, unix.CmsgSpace(mostFiles*4))
-	n, rights, flags, _, err := s.conn.ReadMsgUnix(header, room)
-	files, bad := unpack(room[:rights])
+	header, control := make([]byte, headerSize), make([]byte, unix.CmsgSpace(mostFiles*4))
+	n, rights, flags, _, err := s.conn.ReadMsgUnix(header, control)
+	files, bad := unpack(control[:rights])
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		return m, files, failed.Err // without the addresses, of which a pair has none
 	}

@@ -2,7 +2,7 @@
 // JSON Schema ([Compile]), and it derives the schema of a tool of ours from the Go struct
 // that its arguments are decoded into ([For]).
 //
-// The schemas of MCP servers were written by strangers, so checking has a fixed budget. A
+// The schemas of MCP servers are untrusted, so checking has a fixed budget. A
 // schema can refer to itself, or apply two copies of itself at each level; an ordinary
 // validator would never end, or exhaust the stack, which cannot be recovered from. The
 // library parses a schema; walk.go and keywords.go apply it and count the steps.

@@ -10,7 +10,7 @@ import (
 type pattern struct {
 	text    string
 	marker  string
-	wrapped bool // line ends may stand inside, and base64 goes on behind
+	wrapped bool // line ends may be inside, and base64 may follow
 }
 
 // A matcher finds all patterns in one pass.

@@ -24,7 +24,7 @@ const (
 //     flags of England, Scotland and Wales, which show as a black flag;
 //   - letters that are blank, like the Hangul fillers and the empty Braille pattern;
 //   - characters that stand for nothing that everybody knows: private use, and the
-//     place of an object that is not there. Some fonts have pictures for private use;
+//     place of a missing object. Some fonts have pictures for private use;
 //     to lose them, in a prompt that a command printed, is better than a channel that
 //     most terminals draw as nothing.
 //

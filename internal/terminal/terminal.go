@@ -1,5 +1,5 @@
 // Package terminal makes untrusted text safe to print on a terminal. Everything that
-// shows text of a model, a tool, a file or a stranger's configuration to a person calls
+// shows text of a model, a tool, a file or an untrusted configuration to a person calls
 // [Clean] or [CleanLine] on it, and nothing else in the program strips sequences.
 //
 // What a terminal acts upon is removed, and so is what draws nothing: invisible text must

@@ -77,7 +77,7 @@ type duplicate struct {
 
 // builder makes the tree. It is lenient: what TOML forbids beyond plain
 // repetition is found by the real decoder, and a builder that meets it only has
-// to go on without harm.
+// to continue without harm.
 type builder struct {
 	parser unstable.Parser
 	twice  []duplicate

@@ -55,7 +55,7 @@ func fold(s string) string {
 	}, s)
 }
 
-// distance counts insertions, deletions, replacements and swaps of neighbours
+// distance counts insertions, deletions, replacements and swaps of adjacent letters
 // that turn a into b.
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)

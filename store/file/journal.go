@@ -26,7 +26,7 @@ type journal struct {
 
 	mu      sync.Mutex
 	now     position // after the last record
-	room    reserve
+	reserve reserve
 	broken  error // why nothing can be written any more
 	closed  bool
 	summary bool // job.json is due with the next commit
@@ -68,19 +68,19 @@ func (j *journal) Head() store.Head {
 // file is as it was.
 func (j *journal) write(line []byte, terminal bool) error {
 	line = append(line, '\n') // its capacity includes this byte
-	err := j.room.ensure(j.now.length + int64(len(line)))
+	err := j.reserve.ensure(j.now.length + int64(len(line)))
 	if err != nil && !(terminal && isFull(err)) {
 		return err // an ordinary record must not use the reserve
 	}
 	if err = j.disk.writeAt(j.f, line, j.now.length); err == nil {
 		return nil
 	}
-	if cut := j.room.cut(j.now.length); cut != nil {
+	if cut := j.reserve.cut(j.now.length); cut != nil {
 		j.broken = fmt.Errorf("job %s: an incomplete record could not be taken back (%w); open the job again", j.id, cut)
 		return errors.Join(err, j.broken)
 	}
 	// Truncating freed the reserve as well. The journal is valid without it.
-	if again := j.room.ensure(j.now.length); again != nil {
+	if again := j.reserve.ensure(j.now.length); again != nil {
 		j.log.Warn("no space is reserved for the end of the journal", "error", again)
 	}
 	return err
@@ -176,8 +176,8 @@ func (j *journal) Close() error {
 	j.mu.Unlock()
 
 	err := j.commit(target)
-	if err == nil && j.room.end > target {
-		if cut := j.room.cut(target); cut != nil {
+	if err == nil && j.reserve.end > target {
+		if cut := j.reserve.cut(target); cut != nil {
 			j.log.Warn("the space reserved for the journal could not be freed", "error", cut)
 		}
 	}

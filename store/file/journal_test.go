@@ -72,13 +72,13 @@ func TestFailedWriteIsTakenBack(t *testing.T) {
 func TestReserve(t *testing.T) {
 	s, name, whole := sampleJob(t)
 	j := mustOpen(t, s)
-	if j.room.unsupported {
+	if j.reserve.unsupported {
 		testkit.Missing(t, "a file system that can reserve space")
 	}
 	for i := range 200 {
 		mustAppend(t, j, storetest.Note("job1", i, strings.Repeat("x", 10_000)))
-		if j.room.end < j.now.length+reserveSize {
-			t.Fatalf("%d bytes are kept, want %d", j.room.end-j.now.length, reserveSize)
+		if j.reserve.end < j.now.length+reserveSize {
+			t.Fatalf("%d bytes are kept, want %d", j.reserve.end-j.now.length, reserveSize)
 		}
 	}
 	if info, err := os.Stat(name); err != nil || info.Size() != j.now.length {

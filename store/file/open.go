@@ -72,12 +72,12 @@ func (j *journal) begin(rest tail) error {
 	} else if err != nil {
 		j.log.Warn("the lock file could not be written", "error", err)
 	}
-	j.room = reserve{disk: j.disk, f: j.f, end: j.now.length, limit: sizeLimit()}
+	j.reserve = reserve{disk: j.disk, f: j.f, end: j.now.length, limit: sizeLimit()}
 	if err := j.cutTail(rest); err != nil {
 		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}
 	// A job that cannot record its end must not begin.
-	if err := j.room.ensure(j.now.length); err != nil {
+	if err := j.reserve.ensure(j.now.length); err != nil {
 		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}
 	j.summary = true

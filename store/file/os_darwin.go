@@ -10,8 +10,8 @@ import (
 // allocate reserves space on the disk for the bytes between from and to, without changing
 // the length of the file. The system counts from the end of the allocated space.
 func allocate(f *os.File, from, to int64) error {
-	room := unix.Fstore_t{Flags: unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE, Length: to - from}
-	err := unix.FcntlFstore(f.Fd(), unix.F_PREALLOCATE, &room)
+	request := unix.Fstore_t{Flags: unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE, Length: to - from}
+	err := unix.FcntlFstore(f.Fd(), unix.F_PREALLOCATE, &request)
 	if errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
 		return errors.ErrUnsupported
 	}

@@ -113,7 +113,7 @@ func (j *journal) cutTail(t tail) error {
 		return nil
 	}
 	if !t.aside {
-		if err := j.room.cut(j.now.length); err != nil {
+		if err := j.reserve.cut(j.now.length); err != nil {
 			return fmt.Errorf("cut off an incomplete record: %w", err)
 		}
 		j.log.Info("cut off a record that was not written to its end", "after", j.now.head.Seq, "bytes", t.bytes)
@@ -121,7 +121,7 @@ func (j *journal) cutTail(t tail) error {
 	}
 	name, err := j.setAside(t.bytes)
 	if err == nil {
-		err = j.room.cut(j.now.length)
+		err = j.reserve.cut(j.now.length)
 	}
 	if err == nil {
 		err = j.disk.sync(j.f) // otherwise the next power cut could bring the torn end back, after new records

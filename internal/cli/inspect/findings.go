@@ -123,7 +123,7 @@ func (b *builder) laterNotes(e *expert.Expert) {
 
 // findUnanswerable looks for questions that cannot be answered: a delegate has no user.
 func (b *builder) findUnanswerable() {
-	askers := make(map[string]string) // the first that may ask each, by key
+	askers := make(map[string]string) // the first that can delegate to each, by key
 	for _, e := range b.spec.Experts {
 		for _, key := range e.Delegates {
 			if d, ok := b.config.Lookup(key); ok && askers[d.Key] == "" {

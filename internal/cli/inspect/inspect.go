@@ -95,7 +95,7 @@ func run(_ context.Context, opts *Options) error {
 			return err
 		}
 	}
-	h.HideProject(config, variables) // a key may stand in a command line of the file
+	h.HideProject(config, variables) // a command line of the file may contain a key
 	card := newCard(config, e, variables, opts.Config)
 	var out bytes.Buffer
 	if !opts.JSON {

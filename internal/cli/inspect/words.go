@@ -63,7 +63,7 @@ func (l RunLimits) line() string {
 	return strings.Join(words, ", ")
 }
 
-// delegation says how far Experts may ask each other, if one of them may ask at all.
+// delegation says how deep delegation can go, if an Expert can delegate at all.
 func (c *Card) delegation() string {
 	for _, e := range c.Experts {
 		if len(e.Delegates) > 0 {

@@ -29,7 +29,7 @@ func (w *watch) isDue(at int64) bool {
 }
 
 // running says that a call has started, or what it reports. A command can print for hours,
-// so notes come at growing distances; all of them are for those who asked for everything.
+// so notes come at growing distances; --verbose shows all of them.
 func (p *Printer) running(r narrate.Row) {
 	w := p.watches[r.ID]
 	if w == nil {

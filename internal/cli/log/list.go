@@ -71,18 +71,18 @@ func listText(w io.Writer, jobs []store.JobInfo, now time.Time, total int) error
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "JOB\tSTATUS\tEXPERT\tSTEPS\tSTARTED (UTC)\tDURATION\tTOKENS")
 	for _, info := range jobs {
-		cells := []string{info.ID, string(info.CurrentStatus()), info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
+		columns := []string{info.ID, string(info.CurrentStatus()), info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
 		if info.StartedAt > 0 {
-			cells[3] = strconv.Itoa(info.TotalSteps)
-			cells[4] = timestamp(info.StartedAt)
-			cells[6] = strconv.Itoa(info.Usage.TotalTokens)
+			columns[3] = strconv.Itoa(info.TotalSteps)
+			columns[4] = timestamp(info.StartedAt)
+			columns[6] = strconv.Itoa(info.Usage.TotalTokens)
 		}
-		for i := range cells {
-			if cells[i] = terminal.CleanLine(cells[i]); cells[i] == "" {
-				cells[i] = "-"
+		for i := range columns {
+			if columns[i] = terminal.CleanLine(columns[i]); columns[i] == "" {
+				columns[i] = "-"
 			}
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		fmt.Fprintln(table, strings.Join(columns, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -42,7 +42,7 @@ type counts struct {
 	firstStep, lastStep   int
 }
 
-// look surveys a job. The error is about a job that is not there; damage is part of
+// look surveys a job. The error is about a job that does not exist; damage is part of
 // the survey.
 func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*survey, error) {
 	v := &survey{

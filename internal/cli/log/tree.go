@@ -11,9 +11,9 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// A tree is the Runs of a job and how each came to be: by a call of another Run, or by
-// going on from a checkpoint. A Run is hung up once, when the journal first names it, and
-// always on one that was named before; so whatever a journal says, there is no circle.
+// A tree is the Runs of a job and how each was started: by a call of another Run, or from a
+// checkpoint. A Run gets its parent once, when the journal first names it, and the parent was
+// named before it. So whatever a journal says, there is no circle.
 type tree struct {
 	runs  map[string]*node
 	roots []*node
@@ -204,9 +204,9 @@ func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, rows []nar
 	}
 }
 
-// branches reports whether the Run of the coordinator that b starts is another way to go
-// than the one that the job was on. Going on from the newest checkpoint is none, unless it
-// is done for the sake of a delegate, which goes another way.
+// branches reports whether the Run of the coordinator that b starts is a new branch of the
+// job. A Run that continues from the newest checkpoint is none, unless it continues because
+// of a delegate that branched.
 func branches(b event.StartRun, newest engine.Point) bool {
 	return b.From != nil && b.DelegatedBy == nil &&
 		(b.From.CheckpointID != newest.State.CheckpointID || len(b.Delegates) > 0)

@@ -24,7 +24,7 @@ type list struct {
 type entry struct {
 	Provider        string   `json:"provider"`
 	ID              string   `json:"id"`
-	Default         bool     `json:"default"` // it is used when nobody names one
+	Default         bool     `json:"default"` // it is used when the user names none
 	File            bool     `json:"file"`    // perstack.toml says something of it
 	ContextWindow   int      `json:"contextWindow,omitzero"`
 	MaxOutputTokens int      `json:"maxOutputTokens,omitzero"`

@@ -23,12 +23,12 @@ var columns = []string{"MODEL", "CONTEXT", "OUTPUT", "PRICE IN", "PRICE OUT", "T
 func (l *list) print(w io.Writer) error {
 	rows := [][]string{columns}
 	for _, e := range l.Models {
-		rows = append(rows, e.cells())
+		rows = append(rows, e.columns())
 	}
 	widths := make([]int, len(columns))
 	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		for i, column := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(column))
 		}
 	}
 	var out bytes.Buffer
@@ -45,21 +45,21 @@ func (l *list) print(w io.Writer) error {
 	return err
 }
 
-// line aligns the cells of a row: names to the left, numbers to the right.
+// line aligns the columns of a row: names to the left, numbers to the right.
 func line(row []string, widths []int) string {
 	var b strings.Builder
-	for i, cell := range row {
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+	for i, column := range row {
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(column))
 		if i > 0 && i < 5 {
-			b.WriteString("  " + pad + cell)
+			b.WriteString("  " + pad + column)
 		} else {
-			b.WriteString("  " + cell + pad)
+			b.WriteString("  " + column + pad)
 		}
 	}
 	return strings.TrimRight(b.String(), " ")
 }
 
-func (e *entry) cells() []string {
+func (e *entry) columns() []string {
 	name := terminal.CleanLine(e.ID)
 	if e.Default {
 		name += " *"

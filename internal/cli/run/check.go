@@ -97,7 +97,7 @@ func (pl *plan) checkFlags() error {
 	return pl.opts.checkHanded(is.Env, pl.spec.ModelUses())
 }
 
-// checkHanded refuses variables that commands may not have, or that are not there. What
+// checkHanded refuses variables that commands may not have, or that are not set. What
 // was given is repeated only if it is the name of a variable: it may be a value, by
 // mistake, or come from the journal of another user.
 func (o *Options) checkHanded(names []string, models []job.ModelUse) error {

@@ -56,7 +56,7 @@ const (
 
 func (b *block) isThought() bool { return b.Type == typeThinking || b.Type == typeRedacted }
 
-// encode writes a block. Nobody may write behind it.
+// encode writes a block. Nothing may be appended to it.
 func (b *block) encode() []byte {
 	if b.kept != nil {
 		return slices.Clip(b.kept)

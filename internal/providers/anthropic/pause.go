@@ -25,8 +25,8 @@ func hostingOf(block rawjson.Value) (h hosting) {
 }
 
 // settle takes out calls of the provider's own whose result never came: a turn paused,
-// and instead of going on with it the user said something new. The API would refuse every
-// later request. The last turn may wait, since it goes on now.
+// and instead of continuing it the user said something new. The API would refuse every
+// later request. The last turn may wait, since it continues now.
 func (m *Model) settle(messages []*event.Message, all []*encoded) {
 	var turn []int // of the assistant, that may be one message of several of ours
 	for i, e := range all {

@@ -27,8 +27,8 @@ func (m *Model) limits(req *model.Request, talk *wire.Conversation[*encoded]) (l
 		return limit, ""
 	case budget == 0 && adaptive && req.Reasoning != "":
 		// Whether it thinks is up to the model if thinking is left out, and some refuse to be
-		// told not to. But where nothing is said of the effort either, it is high: who asks
-		// for no thought would get more of it than who asks for little.
+		// told not to. But where nothing is said of the effort either, it is high: a
+		// request for no thought would get more of it than a request for little.
 		return limit, effort
 	case adaptive && budget > 0:
 		// Some models keep their thoughts to themselves if they are not asked for them.
@@ -59,10 +59,10 @@ func (m *Model) budget(req *model.Request) (limit, budget int) {
 	if req.MaxTokens > 0 {
 		limit = min(limit, req.MaxTokens)
 	}
-	if room := limit - minAnswer; room < minBudget {
-		budget = 0 // there is no room for a thought
+	if spare := limit - minAnswer; spare < minBudget {
+		budget = 0 // there are no tokens left for a thought
 	} else {
-		budget = min(budget, room)
+		budget = min(budget, spare)
 	}
 	return limit, budget
 }

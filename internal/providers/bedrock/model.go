@@ -43,7 +43,7 @@ const mediaType = "application/vnd.amazon.eventstream"
 type Config struct {
 	wire.Config
 
-	// Who asks: an access key, or a bearer token, which wins.
+	// The credentials: an access key, or a bearer token, which wins.
 	AccessKeyID, SecretAccessKey string
 	SessionToken                 string // of a key for a limited time; may be empty
 	BearerToken                  string

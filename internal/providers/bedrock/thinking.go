@@ -13,8 +13,8 @@ import (
 
 const (
 	minBudget    = 1024 // Claude's own
-	minAnswer    = 256  // what a thought leaves for the words after it, where room is short
-	roomToAnswer = 4096 // and where nothing is known of the model
+	minAnswer    = 256  // what a thought leaves for the words after it, where tokens are short
+	answerTokens = 4096 // and where nothing is known of the model
 
 	// claudeOutput is what every Claude that can think is able to write at the least.
 	claudeOutput = 32_000
@@ -34,11 +34,11 @@ func (m *Model) thinking(req *model.Request, talk *wire.Conversation[*encoded]) 
 		if !off && talk.MayThink() {
 			return m.budgeted(req.Reasoning, limit)
 		}
-	case model.ReasoningAdaptive: // which goes on after a turn without a thought
-		if off || limit > 0 && limit < minBudget+minAnswer { // there is no room for a thought
+	case model.ReasoningAdaptive: // which can continue after a turn without a thought
+		if off || limit > 0 && limit < minBudget+minAnswer { // there are no tokens left for a thought
 			// Some refuse to be told not to think. But where nothing is said of the effort
-			// either, it is high: who asks for no thought would get more of it than who asks
-			// for little.
+			// either, it is high: a request for no thought would get more of it than a
+			// request for little.
 			fields["output_config"] = rawjson.Value(`{"effort":` + m.effort(expert.ReasoningNone) + `}`)
 			break
 		}
@@ -95,10 +95,10 @@ func (m *Model) budgeted(asked expert.ReasoningBudget, given int) (fields wire.E
 	budget := max(asked.Tokens(), minBudget)
 	limit = wire.Least(given, m.cfg.Known.MaxOutputTokens)
 	if limit == 0 {
-		limit = budget + roomToAnswer
+		limit = budget + answerTokens
 	}
 	if budget = min(budget, limit-minAnswer); budget < minBudget {
-		return wire.Extra{}, given // there is no room for a thought
+		return wire.Extra{}, given // there are no tokens left for a thought
 	}
 	return wire.Extra{"thinking": rawjson.Value(`{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`)}, limit
 }

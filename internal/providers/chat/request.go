@@ -104,9 +104,9 @@ const (
 	thinkingOff = `,"thinking":{"type":"disabled"}`
 )
 
-// toggle switches the thinking of a model of DeepSeek, which may be on if nobody says
-// anything. The service refuses to think on about calls of tools whose thoughts it does
-// not see: a conversation with calls of another model goes on without.
+// toggle switches the thinking of a model of DeepSeek, which may be on if a request says
+// nothing. The service refuses to continue thinking about calls of tools whose thoughts it does
+// not see: a conversation with calls of another model continues without thinking.
 func (m *Model) toggle(req *model.Request, talk []*encoded) string {
 	unseen := slices.ContainsFunc(talk, func(e *encoded) bool { return e.calls && !e.thinks })
 	switch {

@@ -99,10 +99,10 @@ func New(cfg Config) (*Model, error) {
 	return m, nil
 }
 
-// plainModel is what can stand in a path without changing which path it is.
+// plainModel is what a path can contain without changing which path it is.
 var plainModel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._@:/-]*$`) })
 
-// identify puts what proves who asks where it belongs.
+// identify puts the credentials where they belong.
 func (m *Model) identify(cfg Config) error {
 	if m.vertex {
 		if cfg.Token == nil {

@@ -266,8 +266,8 @@ type token struct {
 	Seconds wire.Count `json:"expires_in"` // that it lasts
 }
 
-// keep returns what gives the same token as long as it lasts. A thousand Runs may ask at
-// once; one of them asks the server.
+// keep returns what gives the same token as long as it lasts. A thousand Runs may need one
+// at once; one of them asks the server.
 func keep(ask func(context.Context) (token, error)) func(context.Context) (string, error) {
 	lock := make(chan struct{}, 1)
 	var kept string
@@ -294,7 +294,7 @@ func keep(ask func(context.Context) (token, error)) func(context.Context) (strin
 	}
 }
 
-// isToken reports whether a token can stand in a header.
+// isToken reports whether a token can be part of a header.
 func isToken(s string) bool {
 	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }

@@ -51,7 +51,7 @@ func LoadBy(read func(path string, limit int64) ([]byte, error), path string) (*
 	return Parse(path, data)
 }
 
-// Parse reads a cassette. Its name stands in errors, which also say the line.
+// Parse reads a cassette. Errors contain its name and the line.
 func Parse(name string, data []byte) (*Cassette, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("%s: a cassette may have %d bytes, this one has %d", name, MaxSize, len(data))

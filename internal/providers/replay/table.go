@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// The tables as they are written. A pointer tells a key that is not there from one
+// The tables as they are written. A pointer tells a missing key from one
 // that is empty.
 type (
 	fileTable struct {

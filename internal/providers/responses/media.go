@@ -15,8 +15,8 @@ var rules = wire.MediaRules{
 }
 
 // contents writes what a user says, or what a tool returned. An address is passed on to
-// the provider, which fetches it, for a user only: what a tool returned may come
-// from a stranger, and a tool without network would reach out by it.
+// the provider, which fetches it, for a user only: what a tool returned may be
+// untrusted, and a tool without network would reach out by it.
 func (w *writer) contents(parts []event.Part, fetch bool) (list []content) {
 	for i := range parts {
 		p := &parts[i]

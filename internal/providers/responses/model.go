@@ -120,7 +120,7 @@ func refusesSummary(err error) bool {
 }
 
 // refusesThoughts recognises thoughts that the provider cannot open any more: another
-// organisation's, by a job that goes on with another key, or ones that it has lost the key
+// organisation's, by a job that was resumed with another key, or ones that it has lost the key
 // to. They are in every later request of the job.
 func refusesThoughts(err error) bool {
 	return wire.IsRefused(err, "ncrypted content") && wire.IsRefused(err, "could not be verified")

@@ -54,7 +54,7 @@ func (t thinking) member(budget expert.ReasoningBudget, tools, summary bool) str
 }
 
 // least is the word for no thought, or for as little as there is: what a model does when
-// nothing is said is medium, and more than a user gets who asks for little.
+// nothing is said is medium, and more than a request for little gets.
 func (t thinking) least(tools bool) string {
 	for _, word := range t.efforts {
 		if word != "minimal" || !tools {

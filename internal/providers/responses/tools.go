@@ -44,7 +44,7 @@ const (
 )
 
 // maxImageEvent bounds an event of an answer that may have images inside, all of which
-// stand in the last one once more.
+// the last one repeats.
 const maxImageEvent = 32 << 20
 
 func newHosted(cfg *wire.Config) (h hosted, err error) {

@@ -27,7 +27,7 @@ type turn struct {
 	elsewhere bool // the server is not OpenAI's
 }
 
-// A place says where something stands in the answer: the number of its item, and the
+// A place says where something is in the answer: the number of its item, and the
 // number of its content in it. Thoughts and calls have one content.
 type place struct{ item, content int }
 

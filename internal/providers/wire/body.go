@@ -24,7 +24,7 @@ func (b *Body) Text(s string) {
 	}
 }
 
-// Add adds a piece as it is. Nobody may change it any more.
+// Add adds a piece as it is. The caller must not change it any more.
 func (b *Body) Add(piece []byte) {
 	if len(piece) > 0 {
 		b.Pieces = append(b.Pieces, piece)

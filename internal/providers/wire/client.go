@@ -25,7 +25,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// What holds where a [Client] says nothing else. Providers send a sign of life every few
+// What holds where a [Client] says nothing else. Providers send something every few
 // seconds; the two waits are long because some think before their first one.
 const (
 	DefaultFirstByte = 2 * time.Minute

@@ -10,7 +10,7 @@ import (
 // not grow past what its API takes. media is what the media of each message weigh, in
 // bytes.
 //
-// When the limit is passed, room is made for half of it at once, and the decision depends
+// When the limit is passed, half of it is freed at once, and the decision depends
 // on earlier messages alone: the start of a conversation looks the same in many requests,
 // which is what a provider's cache is good for. The newest message keeps its media; it is
 // what the model is asked about.
@@ -29,7 +29,7 @@ func Slim(media []int, limit int) (first int) {
 	return first
 }
 
-// Turns puts neighbours of one speaker together, as most APIs want them.
+// Turns puts successive messages of one speaker together, as most APIs want them.
 func Turns[T any](messages []T, speaker func(T) string) (turns [][]T) {
 	for _, m := range messages {
 		if n := len(turns); n > 0 && speaker(turns[n-1][0]) == speaker(m) {
@@ -50,8 +50,8 @@ type Voice struct {
 	OnlyResults bool // it holds what tools returned, and nothing else
 }
 
-// A Conversation is encoded messages as Claude's services want them: instructions stand apart,
-// and neighbours of one speaker are one turn.
+// A Conversation is encoded messages as Claude's services want them: instructions are separate,
+// and successive messages of one speaker are one turn.
 type Conversation[T interface {
 	comparable
 	Voice() Voice
@@ -88,7 +88,7 @@ func (c *Conversation[T]) Arrange(messages []*event.Message, encoded []T, marks 
 	}
 }
 
-// MayThink reports whether Claude can go on with thinking. A turn that used tools without
+// MayThink reports whether Claude can continue thinking. A turn that used tools without
 // a thought before, because thinking was off or the thought was another model's, must be
 // ended without: its services refuse it otherwise.
 func (c *Conversation[T]) MayThink() bool {

@@ -94,7 +94,7 @@ func (e *Encoded[T]) dropWith(m *event.Message, key form) {
 const maxLists = 32
 
 // Lists keeps what lists of tools look like on a wire. All Runs of an Expert offer the
-// same, and a thousand of them may ask at once: their requests share one text. The zero
+// same, and a thousand of them may do so at once: their requests share one text. The zero
 // value is ready.
 type Lists struct {
 	mu   sync.Mutex

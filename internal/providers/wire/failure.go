@@ -64,7 +64,7 @@ func (c *Client) hint(status int) string {
 	return hints[status]
 }
 
-// withHint adds what to do. Providers end their sentences; ours goes on.
+// withHint adds what to do. Providers end their sentences, and ours continues them.
 func withHint(text, hint string) string {
 	if hint == "" {
 		return text

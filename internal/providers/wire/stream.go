@@ -52,7 +52,7 @@ const (
 )
 
 // Finish reads what little follows the last event: a connection whose answer was read to
-// its end serves the next call too. One that goes on talking is given up.
+// its end serves the next call too. One that keeps sending is given up.
 func (s *Stream) Finish() {
 	s.watch.expect(restWait, errRest)
 	_, _ = io.CopyN(io.Discard, s.body, maxRest) // the answer is complete, whatever comes of it

@@ -58,7 +58,7 @@ func (f *Fetcher) ask(ctx context.Context, u *url.URL, host string, proxy *url.U
 }
 
 // transport is one for a single request. Of the run's client it has the authorities, and
-// no certificate of ours: that would say who asks.
+// no certificate of ours: that would identify the user.
 func (f *Fetcher) transport(name string, proxy *url.URL) *http.Transport {
 	connect := f.connect
 	if connect == nil {

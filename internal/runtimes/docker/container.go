@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	// proxyID is the user nobody: the proxy owns no files.
+	// proxyID is a user without files: the proxy owns none.
 	proxyID = 65534
 	// What the proxy needs does not depend on the Expert.
 	proxyMemory = 256 << 20

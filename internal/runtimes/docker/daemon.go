@@ -99,7 +99,7 @@ func (d *Daemon) greet(ctx context.Context) error {
 }
 
 // judge looks for the safeguards of a daemon. One that is missing stops the run; what is
-// weaker than it could be is a note. The error goes on after "the Docker daemon".
+// weaker than it could be is a note. The error follows the words "the Docker daemon".
 func judge(info system.Info, version string) (notes []string, err error) {
 	if info.OSType != "linux" {
 		return nil, fmt.Errorf("runs %s containers, and Linux ones are needed; switch it to Linux containers", terminal.CleanLine(info.OSType))

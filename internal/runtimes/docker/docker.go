@@ -75,7 +75,7 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 	if err := r.checkUpstream(); err != nil {
 		return nil, err
 	}
-	// The container must not see the history, and what is not there cannot be hidden.
+	// The container must not see the history, and a missing directory cannot be hidden.
 	if s, ok := parts.Store.(interface{ Prepare() error }); ok {
 		if err := s.Prepare(); err != nil {
 			return nil, err

@@ -109,7 +109,7 @@ type plan struct {
 	fill func(containerID string) error
 }
 
-// plan also makes the stages that the image stands on, if they are not there: what it is
+// plan also makes the stages that the image is based on, if they do not exist: what it is
 // depends on them.
 func (d *Daemon) plan(ctx context.Context, spec ImageSpec, report func(event.Body)) (*plan, error) {
 	under, err := d.foundation(ctx, spec, report)
@@ -151,7 +151,7 @@ func hashOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) 
 // ownConfig is how all images of ours start, whatever they stand on.
 func ownConfig() archive.Config {
 	return archive.Config{
-		User:       fmt.Sprintf("%d:%d", nobody, nobody),
+		User:       fmt.Sprintf("%d:%d", defaultUser, defaultUser),
 		Env:        []string{"PATH=" + defaultPath, "HOME=" + homeDir},
 		Entrypoint: []string{binaryPath},
 		WorkingDir: workDir,
@@ -222,7 +222,7 @@ func share(stage, doing string, done, total int64, part float64) event.DockerBui
 const (
 	maxBinary = 512 << 20 // bytes of the program; it has 30 MB
 
-	nobody = 65534 // the user of a container that does not set one
+	defaultUser = 65534 // the user of a container that does not set one
 
 	binaryPath = inside.Program
 	rootsPath  = "/etc/ssl/certs/ca-certificates.crt"
@@ -284,7 +284,7 @@ func (s ImageSpec) files(program archive.File) []archive.File {
 		// sandboxes have directories of their own in it. Its owner could close it to the others.
 		archive.File{Path: homeDir, Mode: 0o1777},
 		archive.File{Path: "/tmp", Mode: 0o1777},
-		archive.File{Path: workDir, Mode: 0o755, UID: nobody, GID: nobody},
+		archive.File{Path: workDir, Mode: 0o755, UID: defaultUser, GID: defaultUser},
 		program,
 	)
 }

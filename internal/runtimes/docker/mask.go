@@ -24,7 +24,7 @@ type Cover struct {
 	Dir            string   // of the host, without links
 	Masked, Frozen []string // paths in the container
 	Pinned         []string // directories in the container that cannot be moved away
-	Absent         []string // of what is masked or frozen, what is not there yet; in the workspace, with slashes
+	Absent         []string // of what is masked or frozen, what does not exist yet; in the workspace, with slashes
 	UID, GID       int
 }
 

@@ -12,7 +12,7 @@ import (
 
 // ownerOf returns the user that the container runs as: the owner of the workspace, so that
 // new files belong to the same user. On macOS it is the current user: daemons run in a
-// virtual machine there, where files belong to the user who asks.
+// virtual machine there, where files belong to that user.
 func ownerOf(dir string, top fs.FileInfo) (uid, gid int, err error) {
 	if runtime.GOOS == "darwin" {
 		return unprivileged(dir, os.Getuid(), os.Getgid())

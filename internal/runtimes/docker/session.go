@@ -65,8 +65,8 @@ func (s *session) while(work func() error) error {
 	}
 }
 
-// note writes down and tells what happened around the engine. A failure ends the run: what
-// is not in the journal must not go on.
+// note writes down and tells what happened around the engine. A failure ends the run: a
+// job must not continue with what is not in the journal.
 func (s *session) note(body event.Body) {
 	if access, ok := body.(event.ProxyAccess); ok && !s.started && access.Domain == selftest.OutsideHost {
 		return // the self-test knocks there, and tells itself what came of it

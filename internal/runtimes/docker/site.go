@@ -33,7 +33,7 @@ type Site struct {
 	container    *Container
 	launched     chan error // has a value when the container is started, or could not be
 
-	ctx     context.Context // of what goes on until Close
+	ctx     context.Context // of what runs until Close
 	cancel  context.CancelFunc
 	making  sync.RWMutex // read-locked while something is made; Close waits for it
 	working sync.WaitGroup
@@ -102,7 +102,7 @@ func (s *Site) name(what string) string { return "perstack-" + s.start + "-" + w
 const makeLimit = time.Minute
 
 // make calls do, which makes or starts something on the daemon, to its end even if ctx is
-// done in between: a daemon goes on with a request whose client has left, and we would
+// done in between: a daemon continues a request whose client has left, and we would
 // remove everything but what it makes then.
 func (s *Site) make(ctx context.Context, do func(context.Context) error) error {
 	s.making.RLock()

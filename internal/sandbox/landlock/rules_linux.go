@@ -11,7 +11,7 @@ import (
 // rules are what a confined program may not do; everything else is allowed. Without its
 // rule, each of these calls is a way out of the sandbox; the tests try them all.
 func rules() []rule {
-	return slices.Concat(socketRules(), neighbourRules(), fileRules(), kernelRules())
+	return slices.Concat(socketRules(), otherProcessRules(), fileRules(), kernelRules())
 }
 
 // socketRules allow TCP sockets and no others, since Landlock covers TCP alone. Datagrams
@@ -44,8 +44,8 @@ func socketRules() []rule {
 	}
 }
 
-// neighbourRules are about the other processes of the same user.
-func neighbourRules() (all []rule) {
+// otherProcessRules are about the other processes of the same user.
+func otherProcessRules() (all []rule) {
 	const whoProcess = 1 // of ioprio_set
 	// With these, processes of one user can starve each other, or kill each other by a limit
 	// of zero CPU time. The pid 0 means the caller itself.

@@ -43,7 +43,7 @@ func gateway(ctx context.Context, spec Spec) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, addr := range neighbours(string(arp)) {
+	for _, addr := range answeringHosts(string(arp)) {
 		if slices.Contains(gateways, addr) {
 			return "", fmt.Errorf("%s is silent, but a host has that address", addr)
 		}
@@ -117,8 +117,8 @@ func defaultGateways(table string) (all []netip.Addr) {
 	return all
 }
 
-// neighbours are the addresses of /proc/net/arp at which a host has answered.
-func neighbours(table string) (all []netip.Addr) {
+// answeringHosts are the addresses of /proc/net/arp at which a host has answered.
+func answeringHosts(table string) (all []netip.Addr) {
 	for f := range rows(table, 4) {
 		addr, err := netip.ParseAddr(f[0])
 		flags, bad := strconv.ParseUint(f[2], 0, 32)

@@ -34,7 +34,7 @@ func TestAddressesOfARPTable(t *testing.T) {
 172.20.0.3       0x1         0x6         02:42:ac:14:00:03     *        eth0
 `
 	want := []netip.Addr{netip.MustParseAddr("172.20.0.2"), netip.MustParseAddr("172.20.0.3")}
-	if got := neighbours(table); !slices.Equal(got, want) {
+	if got := answeringHosts(table); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

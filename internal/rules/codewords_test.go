@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// avoidedInTests holds what only contributors read to the same words as the product: comments,
-// names and messages of tests, and what is written in scripts and examples. The data of a test
-// can have any word.
-func avoidedInTests(t *tree) (found []finding) {
+// avoidedInCode holds what only contributors read to the same words as pages and messages:
+// comments and names, the messages of tests, and what is written in scripts and examples. The
+// data of a test can have any word.
+func avoidedInCode(t *tree) (found []finding) {
 	for _, f := range slices.Concat(t.sources(true), t.nested) {
-		if !f.test && !matches(forTests, f.dir) {
-			continue
-		}
 		found = append(found, f.avoidedInComments()...)
 		found = append(found, f.avoidedInNames()...)
+		if !f.test && !matches(forTests, f.dir) {
+			continue // messages of the product have a rule of their own
+		}
 		found = append(found, f.avoidedInFailures()...)
 		found = append(found, f.avoidedInCases()...)
 	}
