@@ -31,7 +31,7 @@ func jobs(ctx context.Context, dir string, p programs) ([]figure, error) {
 			return exec.CommandContext(ctx, p.jobs, place, strconv.Itoa(n), strconv.Itoa(atOnce), strconv.Itoa(each))
 		}
 	}
-	rounds, err := p.compared(ctx, 9, command(0, 1), command(many, many), command(many, 1))
+	rounds, err := p.compared(ctx, 9, trial{0, command(0, 1)}, trial{0, command(many, many)}, trial{0, command(many, 1)})
 	if err != nil {
 		return nil, err
 	}

@@ -60,13 +60,19 @@ func (p programs) measured(ctx context.Context, n, code int, command func() *exe
 	return least, nil
 }
 
+// A trial is a command that ends with a code.
+type trial struct {
+	code    int
+	command func() *exec.Cmd
+}
+
 // compared runs commands by turns, n rounds of them, and returns what each used in each
 // round. So what slows the machine down for a while does not hit one of them alone.
-func (p programs) compared(ctx context.Context, n int, commands ...func() *exec.Cmd) (rounds [][]cost, err error) {
+func (p programs) compared(ctx context.Context, n int, trials ...trial) (rounds [][]cost, err error) {
 	for range n {
-		round := make([]cost, len(commands))
-		for i, command := range commands {
-			if round[i], err = p.measured(ctx, 1, 0, command); err != nil {
+		round := make([]cost, len(trials))
+		for i, t := range trials {
+			if round[i], err = p.measured(ctx, 1, t.code, t.command); err != nil {
 				return nil, err
 			}
 		}

@@ -13,16 +13,15 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// firstRequests measures a run up to its first request with each provider, and returns
-// what the most expensive one costs: one signs its requests, one gets a token first.
-func firstRequests(ctx context.Context, dir string, p programs) (highest cost, err error) {
+// firstRequests returns a run up to its first request with each provider: one signs its
+// requests, one gets a token first. They need a server until stop is called.
+func firstRequests(ctx context.Context, dir string, p programs) (trials []trial, stop func(), err error) {
 	script, err := llm.Parse("bench.toml", []byte("[[turn]]\n[turn.error]\nstatus = 400\nmessage = \"no\"\n"))
 	if err != nil {
-		return highest, err
+		return nil, nil, err
 	}
 	server := llm.New(script, llm.Forgetting())
-	_, stop := server.Serve()
-	defer stop()
+	_, stop = server.Serve()
 	for _, provider := range model.AllProviders() {
 		if provider.Name == "replay" {
 			continue
@@ -32,20 +31,21 @@ func firstRequests(ctx context.Context, dir string, p programs) (highest cost, e
 		for name, value := range llm.Env(provider.Name, server.Root(), dir) {
 			env = append(env, name+"="+value)
 		}
-		before := server.Count()
-		m, err := p.measured(ctx, 15, 1, func() *exec.Cmd {
+		t := trial{1, func() *exec.Cmd {
 			cmd := command(ctx, dir, p, "", "bench", "go", "--job-id", "job", "--json", "--provider", provider.Name, "--model", modelName)()
 			cmd.Env = env
 			return cmd
-		})
-		switch {
-		case err != nil:
-			return highest, err
-		case server.Count() == before:
-			return highest, fmt.Errorf("a run with %s sends nothing", provider.Name)
-		case m.cpu > highest.cpu:
-			highest = m
+		}}
+		before := server.Count()
+		if _, err := p.measured(ctx, 1, t.code, t.command); err != nil {
+			stop()
+			return nil, nil, err
 		}
+		if server.Count() == before {
+			stop()
+			return nil, nil, fmt.Errorf("a run with %s sends nothing", provider.Name)
+		}
+		trials = append(trials, t)
 	}
-	return highest, nil
+	return trials, stop, nil
 }

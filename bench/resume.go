@@ -54,7 +54,7 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 		}
 	}
 	short := command(ctx, dir, p, server.URL, "bench", "go", "--output", "text")
-	rounds, err := p.compared(ctx, 5, short, resumeJob("--output", "text"), resumeJob("--json", "--events", "full"))
+	rounds, err := p.compared(ctx, 5, trial{0, short}, trial{0, resumeJob("--output", "text")}, trial{0, resumeJob("--json", "--events", "full")})
 	if err != nil {
 		return nil, err
 	}

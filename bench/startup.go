@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -34,34 +35,35 @@ func buildAll(ctx context.Context, dir string) (p programs, err error) {
 
 // startUp measures what a user waits for before anything happens.
 func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
-	line, err := p.measured(ctx, 30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.oneline) })
-	if err != nil {
-		return nil, err
-	}
-	version, err := p.measured(ctx, 30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.perstack, "--version") })
-	if err != nil {
-		return nil, err
-	}
 	// The server refuses the first request for good, so the process ends after it.
 	refusing, stop, err := serve("[[turn]]\n[turn.error]\nstatus = 400\ntype = \"invalid_request_error\"\nmessage = \"no\"\n")
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	first, err := p.measured(ctx, 30, 1, run(ctx, dir, p, refusing))
+	providers, stop, err := firstRequests(ctx, dir, p)
 	if err != nil {
 		return nil, err
 	}
+	defer stop()
+	rounds, err := p.compared(ctx, 30, append([]trial{
+		{0, func() *exec.Cmd { return exec.CommandContext(ctx, p.oneline) }},
+		{0, func() *exec.Cmd { return exec.CommandContext(ctx, p.perstack, "--version") }},
+		{1, run(ctx, dir, p, refusing)},
+	}, providers...)...)
+	if err != nil {
+		return nil, err
+	}
+	all := least(rounds)
+	line, version, first := all[0], all[1], all[2]
+	expensive := slices.MaxFunc(all[3:], func(a, b cost) int { return cmp.Compare(a.cpu, b.cpu) })
+
 	answering, stop, err := serve("[[turn]]\ntext = \"Done.\"\n")
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
 	one, err := p.measured(ctx, 5, 0, run(ctx, dir, p, answering))
-	if err != nil {
-		return nil, err
-	}
-	expensive, err := firstRequests(ctx, dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
 	return []figure{
 		{"CPU of perstack --version, to a one-line program", version.times(line), 5, "%.1f"},
 		{"CPU up to the first request, to a one-line program", first.times(line), 12, "%.1f"},
-		{"the same with the most expensive provider", expensive.times(line), 16, "%.1f"},
+		{"the same with the most expensive provider", expensive.times(line), 15, "%.1f"},
 		{"memory of a run of one step, MB", one.peak, 40, "%.0f"},
 		{"size of the stripped static binary, MB", float64(info.Size()) / (1 << 20), 24, "%.1f"},
 	}, nil

@@ -28,10 +28,10 @@ type pairs [1 << 16 / 64]uint64
 func (s *pairs) add(a, b byte)      { s[int(a)<<2|int(b)>>6] |= 1 << (b & 63) }
 func (s *pairs) has(a, b byte) bool { return s[int(a)<<2|int(b)>>6]&(1<<(b&63)) != 0 }
 
-// addStart notes every way in which p can begin in a text.
-func (s *pairs) addStart(p pattern) {
-	first, second := p.text[0], p.text[1]
-	for _, b := range []byte{second, '\\', '%', '+', '\n', '\r'} {
+// addStart notes every way in which a pattern that begins with a byte can begin in a text. The
+// second byte, as it is, is not among them.
+func (s *pairs) addStart(first byte) {
+	for _, b := range []byte{'\\', '%', '+', '\n', '\r'} {
 		s.add(first, b)
 	}
 	s.add('%', "0123456789ABCDEF"[first>>4])
@@ -54,8 +54,12 @@ func (s *pairs) addStart(p pattern) {
 // newMatcher prepares to look for values.
 func newMatcher(values []namedValue) *matcher {
 	m := new(matcher)
+	var markers strings.Builder
 	for _, v := range values {
-		if inMarker(values, v.value) {
+		markers.WriteString(v.marker() + "\n")
+	}
+	for _, v := range values {
+		if strings.Contains(markers.String(), v.value) {
 			continue // a key called "redacted", or by its own name, hides nothing
 		}
 		m.patterns = append(m.patterns, pattern{text: v.value, marker: v.marker()})
@@ -70,8 +74,13 @@ func newMatcher(values []namedValue) *matcher {
 		m.percent = m.percent || strings.ContainsFunc(p.text, isReserved)
 	}
 	slices.SortStableFunc(m.patterns, func(a, b pattern) int { return len(b.text) - len(a.text) })
+	var started [256]bool
 	for i, p := range m.patterns {
-		m.pairs.addStart(p)
+		if !started[p.text[0]] { // once: a key of many lines has hundreds of patterns
+			started[p.text[0]] = true
+			m.pairs.addStart(p.text[0])
+		}
+		m.pairs.add(p.text[0], p.text[1])
 		for _, first := range []byte{p.text[0], '\\', '%'} {
 			if list := m.byFirst[first]; len(list) == 0 || list[len(list)-1] != i {
 				m.byFirst[first] = append(list, i)
@@ -79,10 +88,6 @@ func newMatcher(values []namedValue) *matcher {
 		}
 	}
 	return m
-}
-
-func inMarker(values []namedValue, value string) bool {
-	return slices.ContainsFunc(values, func(n namedValue) bool { return strings.Contains(n.marker(), value) })
 }
 
 // isReserved reports whether a character is written as %XX in some part of a URL.
