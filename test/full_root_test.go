@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -20,8 +21,8 @@ import (
 // again, the job continues where it was.
 func TestRootFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	disk := filepath.Join(dir, "perstack")
-	if err := os.Mkdir(disk, 0o700); err != nil {
+	disk := history.Of(t, dir)
+	if err := os.MkdirAll(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=1m"); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/internal/testkit/history"
 )
 
 // What the user has, and a repository must not get: a key in the environment, and a file
@@ -67,7 +68,7 @@ func visitRepository(t *testing.T, dir string, args ...string) visit {
 		if strings.Contains(v.out+v.log, secret) {
 			t.Errorf("perstack %v shows %s:\n%s\n%s", args, secret, v.out, v.log)
 		}
-		if file := holds(t, filepath.Join(dir, "perstack"), secret); file != "" {
+		if file := holds(t, history.Of(t, dir), secret); file != "" {
 			t.Errorf("perstack %v wrote %s into %s", args, secret, file)
 		}
 	}
@@ -107,8 +108,8 @@ func TestHostileRepositories(t *testing.T) {
 		{"starts-servers", 2, 2, "is not a package name", ""},
 		{"loader-variables", 0, 0, "Done.", ""},
 		{"env-elsewhere", 0, 2, "expected = after the name", ""},
-		{"storage-link", 0, 1, "symbolic link", "Done."},
-		{"jobs-link", 0, 1, "symbolic link", "Done."},
+		{"storage-link", 0, 0, "Done.", ""},
+		{"jobs-link", 0, 0, "Done.", ""},
 		{"config-link", 2, 2, "perstack.toml:1", ""},
 		{"config-pipe", 2, 2, "not a regular file", ""},
 		{"cassette-link", 2, 2, "cassette.toml:1", ""},
@@ -171,7 +172,7 @@ func TestHostileEnvFileIsNotExported(t *testing.T) {
 			t.Errorf("%q of .env is in the environment of a command", text)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "perstack", "jobs")); err != nil {
+	if _, err := os.Stat(filepath.Join(history.Of(t, dir), "jobs")); err != nil {
 		t.Errorf("the history is not where it should be: %v", err)
 	}
 }
@@ -206,12 +207,18 @@ func TestHostileHistory(t *testing.T) {
 	if v.code != 0 || strings.Contains(v.out, "prepared-history-canary") {
 		t.Errorf("a new run sees the old one: %s%s", v.out, v.log)
 	}
-	v = visitRepository(t, dir, "log")
+	if v = visitRepository(t, dir, "log"); v.code != 0 || strings.Contains(v.out+v.log, "aprepared") {
+		t.Errorf("it is part of the history of the user: %s%s", v.out, v.log)
+	}
+	if v = visitRepository(t, dir, "run", "helper", "hello", "--continue-job", "aprepared"); v.code != 2 || !strings.Contains(v.log, "no such job") {
+		t.Errorf("it can be continued: %s%s", v.out, v.log)
+	}
+	v = visitRepository(t, dir, "log", "--storage", "perstack")
 	if !strings.Contains(v.out, "aprepared") || !strings.Contains(v.log, "aforged is damaged at record 1") || strings.Contains(v.out, "..evil") {
 		t.Errorf("log: %s%s", v.out, v.log)
 	}
-	if v = visitRepository(t, dir, "log", "aforged", "--verify"); v.code == 0 {
+	if v = visitRepository(t, dir, "log", "aforged", "--verify", "--storage", "perstack"); v.code == 0 {
 		t.Errorf("a forged journal is sound: %s%s", v.out, v.log)
 	}
-	visitRepository(t, dir, "log", "aprepared")
+	visitRepository(t, dir, "log", "aprepared", "--storage", "perstack")
 }

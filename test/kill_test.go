@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -31,7 +32,7 @@ func TestKill(t *testing.T) {
 	chance := rand.New(rand.NewPCG(seed, 0))
 	writeKillProject(t, dir)
 
-	journal := filepath.Join(dir, "perstack", "jobs", "job", "journal.jsonl")
+	journal := filepath.Join(history.Of(t, dir), "jobs", "job", "journal.jsonl")
 	kept := startAndKill(t, dir, 1+chance.IntN(60), "writer", "go", "--job-id", "job")
 	for range kills - 1 {
 		if len(records(kept)) == 0 {
@@ -53,7 +54,7 @@ func TestKill(t *testing.T) {
 	if !bytes.HasPrefix(final, kept) {
 		t.Error("a recorded event was lost or changed")
 	}
-	if _, err := store.Verify(t.Context(), file.New(filepath.Join(dir, "perstack"), nil), "job"); err != nil {
+	if _, err := store.Verify(t.Context(), file.New(history.Of(t, dir), nil), "job"); err != nil {
 		t.Error(err)
 	}
 	checkGenerations(t, dir)
@@ -111,7 +112,7 @@ func startAndKill(t *testing.T, dir string, after int, args ...string) []byte {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
-	data, err := os.ReadFile(filepath.Join(dir, "perstack", "jobs", "job", "journal.jsonl"))
+	data, err := os.ReadFile(filepath.Join(history.Of(t, dir), "jobs", "job", "journal.jsonl"))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func records(journal []byte) [][]byte {
 func checkGenerations(t *testing.T, dir string) {
 	t.Helper()
 	turns, answers := map[string]int{}, 0
-	for r, err := range file.New(filepath.Join(dir, "perstack"), nil).Read(t.Context(), "job", 0) {
+	for r, err := range file.New(history.Of(t, dir), nil).Read(t.Context(), "job", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

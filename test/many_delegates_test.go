@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -81,7 +82,7 @@ instruction = "Work."
 	}
 	perstack(0, "log", "job", "--verify")
 	runs, ended := map[string]bool{}, 0
-	for r, err := range file.New(filepath.Join(dir, "perstack"), nil).Read(t.Context(), "job", 0) {
+	for r, err := range file.New(history.Of(t, dir), nil).Read(t.Context(), "job", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

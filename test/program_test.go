@@ -14,6 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit/fixed"
+	"github.com/perstack-go/perstack/internal/testkit/history"
 )
 
 // watched is perstack in this very program: with go test -race, with the race detector.
@@ -44,6 +45,9 @@ func (p prepared) run() (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := history.Isolate(filepath.Join(dir, "state")); err != nil {
+		return 0, err
+	}
 	if raced {
 		program, err := compiled("fixed", "internal/testkit/perstack")
 		if err != nil {

@@ -86,6 +86,7 @@ func wireSubjects() (all []*modeltest.Subject) {
 // another, for all pairs of wires. The other is sent what was said and what tools
 // returned, and nothing that the first one marked as its own.
 func TestJobsContinueWithAnotherProvider(t *testing.T) {
+	const withIt = "PERSTACK_STORAGE_PATH=perstack" // so that the history is copied with the project
 	const thought, mark = "I had better look first.", "c2lnbmF0dXJlLW9mLXRoZS1maXJzdA"
 	script := "[[turn]]\nreasoning = \"" + thought + "\"\nsignature = \"" + mark + "\"\n[[turn.call]]\nid = \"c1\"\ntool = \"readTextFile\"\nargs = { path = \"a.txt\" }\n" +
 		"[[turn]]\ntext = \"It says alpha.\"\n[[turn]]\ntext = \"And that is all.\"\n"
@@ -96,7 +97,7 @@ func TestJobsContinueWithAnotherProvider(t *testing.T) {
 			put(t, filepath.Join(begun, "perstack.toml"), "[experts.writer]\ninstruction = \"Write.\"\n")
 			put(t, filepath.Join(begun, "a.txt"), "alpha\n")
 			_, root := modeltest.Serve(t, script)
-			stdout, stderr, code := runProgram(t, begun, append(plainEnviron(t), variables(t, first, root)...),
+			stdout, stderr, code := runProgram(t, begun, append(plainEnviron(t), append(variables(t, first, root), withIt)...),
 				"run", "writer", "go", "--job-id", "job", "--provider", first.Provider, "--model", first.Model, "--output", "text")
 			if code != 0 || !strings.Contains(stdout, "It says alpha.") {
 				t.Fatalf("ended with %d: %s%s", code, stdout, stderr)
@@ -105,7 +106,7 @@ func TestJobsContinueWithAnotherProvider(t *testing.T) {
 				t.Run("then "+second.Name, func(t *testing.T) {
 					dir := copied(t, begun)
 					server, root := modeltest.Serve(t, script)
-					stdout, stderr, code := runProgram(t, dir, append(plainEnviron(t), variables(t, second, root)...),
+					stdout, stderr, code := runProgram(t, dir, append(plainEnviron(t), append(variables(t, second, root), withIt)...),
 						"run", "writer", "and now?", "--continue-job", "job", "--workspace", dir, "--move-workspace", "--provider", second.Provider, "--model", second.Model, "--output", "text")
 					if code != 0 || !strings.Contains(stdout, "And that is all.") {
 						t.Fatalf("ended with %d: %s%s", code, stdout, stderr)

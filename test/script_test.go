@@ -62,6 +62,8 @@ func TestScripts(t *testing.T) {
 		Condition:          condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"-state") // outside of the workspace, as for users
+			env.Setenv("STATE", env.WorkDir+"-state")
 			path := []string{evilmcp, env.Getenv("PATH")}
 			script := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
 			if slices.ContainsFunc(watchedScripts, func(name string) bool { return strings.HasPrefix(script, name) }) {

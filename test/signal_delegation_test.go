@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/store/file"
 )
 
@@ -82,7 +83,7 @@ func ends(t *testing.T, dir string) (byExpert map[string]event.Status, job event
 	t.Helper()
 	byExpert = map[string]event.Status{}
 	var sum event.Job
-	for r, err := range file.New(filepath.Join(dir, "perstack"), nil).Read(t.Context(), "job", 0) {
+	for r, err := range file.New(history.Of(t, dir), nil).Read(t.Context(), "job", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/store/file"
 )
 
@@ -210,7 +211,7 @@ text = "Worked."
 		t.Errorf("stderr = %q", stderr)
 	}
 	waitFor(t, func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }) // the command is gone
-	for r, err := range file.New(filepath.Join(cmd.Dir, "perstack"), nil).Read(t.Context(), "job", 0) {
+	for r, err := range file.New(history.Of(t, cmd.Dir), nil).Read(t.Context(), "job", 0) {
 		if err != nil || r.Event.IsTerminal() {
 			t.Errorf("record %d: %v, %v; the run was not left in the middle", r.Seq, r.Event.Type(), err)
 		}
@@ -246,7 +247,7 @@ func TestStalledReader(t *testing.T) {
 	}
 	w.Close()
 	waitFor(t, func() bool { // until the pipe is full
-		data, err := os.ReadFile(filepath.Join(dir, "perstack", "jobs", "job", "journal.jsonl"))
+		data, err := os.ReadFile(filepath.Join(history.Of(t, dir), "jobs", "job", "journal.jsonl"))
 		return err == nil && bytes.Contains(data, []byte("completeRun"))
 	})
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -356,7 +357,7 @@ func exitCode(t *testing.T, err error) int {
 func checkEnd(t *testing.T, dir string, want event.Status) {
 	t.Helper()
 	var last event.Event
-	for r, err := range file.New(filepath.Join(dir, "perstack"), nil).Read(t.Context(), "job", 0) {
+	for r, err := range file.New(history.Of(t, dir), nil).Read(t.Context(), "job", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/inspect"
 	"github.com/perstack-go/perstack/internal/cli/install"
+	"github.com/perstack-go/perstack/internal/cli/jobs"
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/models"
@@ -97,6 +98,7 @@ and continue a run from any checkpoint.`,
 	root.AddCommand(
 		demo.New(h, nil),
 		docker.New(h, nil),
+		jobs.New(h, nil),
 		egress.New(h, nil),
 		inspect.New(h, nil),
 		install.New(h, nil),

@@ -37,6 +37,7 @@ var arrows = []arrow{
 	{"internal/schema", "rawjson internal/wording"},
 	{"internal/netaddr", "internal/wording"},
 	{"internal/env", "internal/userfile"},
+	{"internal/state", "internal/userfile"},
 	{"internal/toml", "internal/wording"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
@@ -77,7 +78,7 @@ var arrows = []arrow{
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/env internal/lockfile internal/manifest internal/netaddr internal/process internal/schema internal/toml internal/userfile internal/wording " +
+		"internal/env internal/lockfile internal/manifest internal/netaddr internal/process internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
 

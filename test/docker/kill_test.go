@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/testkit/history"
 )
 
 const (
@@ -111,7 +113,7 @@ func (p *project) startAndKill(job string, args []string, until func(*started)) 
 // journal is the history of a job as it is on the disk; nothing if there is none yet.
 func (p *project) journal(job string) []byte {
 	p.t.Helper()
-	data, err := os.ReadFile(filepath.Join(p.dir, "perstack", "jobs", job, "journal.jsonl"))
+	data, err := os.ReadFile(filepath.Join(history.Of(p.t, p.dir), "jobs", job, "journal.jsonl"))
 	if err != nil && !os.IsNotExist(err) {
 		p.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
+	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/internal/testkit/world"
 )
 
@@ -23,9 +24,21 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	shared.lasts.end()
-	os.Exit(code)
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "perstack-state")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = history.Isolate(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer shared.lasts.end()
+	return m.Run()
 }
 
 // need returns what all tests share, and makes it for the first of them.

@@ -60,7 +60,7 @@ func (p *project) fill(settings string, files map[string]string) {
 		p.flags = []string{"--proxy", "squid"}
 	}
 	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=" + p.key, "PERSTACK_CA_CERTS=" + w.CA}
-	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "TMPDIR"} {
+	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "TMPDIR", "XDG_STATE_HOME"} {
 		if value := os.Getenv(name); value != "" {
 			p.env = append(p.env, name+"="+value)
 		}
@@ -99,9 +99,6 @@ func (p *project) give() {
 	err := filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
-		}
-		if d.IsDir() && d.Name() == "perstack" && path != p.dir {
-			return fs.SkipDir // the history is perstack's
 		}
 		return os.Lchown(path, owner, owner)
 	})

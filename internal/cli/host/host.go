@@ -7,7 +7,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"os"
@@ -115,18 +114,6 @@ func (h *Host) Path(path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(h.Dir, path)
-}
-
-// ChoseStorage reports whether the user named the directory of the history. Only then may
-// it be a link: one in the default location may have come with a repository.
-func (h *Host) ChoseStorage(flag string) bool {
-	return flag != "" || h.Getenv("PERSTACK_STORAGE_PATH") != ""
-}
-
-// StoragePath returns the directory of the history: the flag, else
-// PERSTACK_STORAGE_PATH, else perstack in the working directory.
-func (h *Host) StoragePath(flag string) string {
-	return h.Path(cmp.Or(flag, h.Getenv("PERSTACK_STORAGE_PATH"), "perstack"))
 }
 
 // CachePath returns the directory for what can be fetched again, for all projects of the

@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -41,22 +40,6 @@ func TestExitCode(t *testing.T) {
 	for _, tt := range tests {
 		if got := ExitCode(tt.err); got != tt.want {
 			t.Errorf("ExitCode(%v) = %d, want %d", tt.err, got, tt.want)
-		}
-	}
-}
-
-func TestStoragePath(t *testing.T) {
-	dir, elsewhere := t.TempDir(), t.TempDir()
-	tests := []struct{ flag, env, want string }{
-		{"", "", filepath.Join(dir, "perstack")},
-		{"", "history", filepath.Join(dir, "history")},
-		{"", elsewhere, elsewhere},
-		{"flag", elsewhere, filepath.Join(dir, "flag")},
-	}
-	for _, tt := range tests {
-		h := &Host{Dir: dir, Environ: []string{"PERSTACK_STORAGE_PATH=" + tt.env}}
-		if got := h.StoragePath(tt.flag); got != tt.want {
-			t.Errorf("flag %q, variable %q: %q, want %q", tt.flag, tt.env, got, tt.want)
 		}
 	}
 }

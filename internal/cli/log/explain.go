@@ -195,6 +195,9 @@ func (o *Options) answerCommand(jobID, expertKey, workspace string) string {
 	if o.Storage != "" {
 		rest = append(rest, "--storage", o.Storage)
 	}
+	if o.Config != "" {
+		rest = append(rest, "--config", o.Config)
+	}
 	if workspace != "" && workspace != o.Host.Dir {
 		rest = append(rest, "--workspace", workspace)
 	}

@@ -68,12 +68,13 @@ func (o *Options) completeRun(cmd *cobra.Command, args []string, _ string) ([]co
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	job := o.named(args)
 	ctx := cmd.Context()
-	if ctx == nil || store.CheckID(job) != nil { // cobra sets no context when a test asks directly
+	history, err := o.open()
+	if err != nil || ctx == nil || store.CheckID(job) != nil { // cobra sets no context when a test asks directly
 		return nil, directive
 	}
 	var runs []cobra.Completion
 	seen := make(map[string]bool)
-	for r, err := range o.Store(o.Host.StoragePath(o.Storage)).Read(ctx, job, 0) {
+	for r, err := range history.Read(ctx, job, 0) {
 		if err != nil && !errors.Is(err, event.ErrUnknownType) {
 			break
 		}
@@ -88,7 +89,11 @@ func (o *Options) completeRun(cmd *cobra.Command, args []string, _ string) ([]co
 
 // completeCheckpoint offers the checkpoints of the job that was named.
 func (o *Options) completeCheckpoint(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return complete.Checkpoints(cmd, o.Store(o.Host.StoragePath(o.Storage)), o.named(args), o.Latest)
+	history, err := o.open()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return complete.Checkpoints(cmd, history, o.named(args), o.Latest)
 }
 
 // named is the job that the command line names so far.
@@ -101,8 +106,9 @@ func (o *Options) named(args []string) string {
 
 // complete offers job ids to the shell.
 func (o *Options) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+	history, err := o.open()
+	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return complete.Jobs(cmd, o.Store(o.Host.StoragePath(o.Storage)))
+	return complete.Jobs(cmd, history)
 }

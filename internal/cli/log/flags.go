@@ -1,11 +1,9 @@
 package log
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -76,6 +74,9 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 	if (o.JSON || o.Records) && !changed("take") {
 		o.Take = 0 // a program wants everything, or says what it wants
 	}
+	if o.All && (o.Storage != "" || o.Config != "") {
+		return host.Usagef("--all lists the jobs of every project; leave out --storage and --config")
+	}
 	if err := o.checkFlags(changed); err != nil {
 		return err
 	}
@@ -109,14 +110,4 @@ func (o *Options) command() string {
 		return "perstack"
 	}
 	return o.Host.Command
-}
-
-// nothing says that there is no job at all, and where: in another directory, the history
-// is another.
-func (o *Options) nothing() error {
-	if o.JSON || o.Records {
-		return nil
-	}
-	_, err := fmt.Fprintln(o.Host.Stdout, "No data found in "+terminal.CleanLine(o.Host.StoragePath(o.Storage)))
-	return err
 }

@@ -37,11 +37,11 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 	var err error
 	switch {
 	case opts.JSON:
-		err = listJSON(opts.Host.Stdout, jobs)
+		err = listJSON(ctx, opts.Host.Stdout, s, jobs)
 	case total == 0:
 		err = opts.nothing()
 	default:
-		err = listText(opts.Host.Stdout, jobs, opts.Host.Source.Now(), total)
+		err = listText(ctx, opts.Host, s, jobs, total)
 	}
 	if err == nil && len(unreadable) > 0 {
 		err = &host.ExitError{Code: host.ExitFailure, Err: errors.Join(unreadable...)}
@@ -53,29 +53,42 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 const unreadableStatus event.JobStatus = "unreadable"
 
 // listJSON prints one job a line. A job that cannot be read is left to the error.
-func listJSON(w io.Writer, jobs []store.JobInfo) error {
+func listJSON(ctx context.Context, w io.Writer, s store.Store, jobs []store.JobInfo) error {
 	out := event.NewWriter(w)
 	for _, info := range jobs {
 		if info.Status == unreadableStatus {
 			continue
 		}
 		info.Status = info.CurrentStatus()
-		if err := writeJSON(out, info.Job); err != nil {
+		line := struct {
+			Project string    `json:"project,omitzero"` // with --all
+			Job     event.Job `json:",embed"`
+		}{projectOf(ctx, s, info.ID), info.Job}
+		if err := writeJSON(out, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func listText(w io.Writer, jobs []store.JobInfo, now time.Time, total int) error {
+func listText(ctx context.Context, h *host.Host, s store.Store, jobs []store.JobInfo, total int) error {
+	w, now := h.Stdout, h.Source.Now()
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "JOB\tSTATUS\tEXPERT\tSTEPS\tSTARTED (UTC)\tDURATION\tTOKENS")
+	title := "JOB\tSTATUS\tEXPERT\tSTEPS\tSTARTED (UTC)\tDURATION\tTOKENS"
+	_, all := s.(*everyProject)
+	if all {
+		title += "\tPROJECT"
+	}
+	fmt.Fprintln(table, title)
 	for _, info := range jobs {
 		columns := []string{info.ID, string(info.CurrentStatus()), info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
 		if info.StartedAt > 0 {
 			columns[3] = strconv.Itoa(info.TotalSteps)
 			columns[4] = timestamp(info.StartedAt)
 			columns[6] = strconv.Itoa(info.Usage.TotalTokens)
+		}
+		if all {
+			columns = append(columns, projectOf(ctx, s, info.ID))
 		}
 		for i := range columns {
 			if columns[i] = terminal.CleanLine(columns[i]); columns[i] == "" {

@@ -16,15 +16,16 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/store"
-	"github.com/perstack-go/perstack/store/file"
 )
 
 // Options are what the command works with.
 type Options struct {
 	Host  *host.Host
-	Store func(dir string) store.Store // the history in a directory
+	Store store.Store // nil for the history on the disk
 
+	Config  string
 	Storage string
+	All     bool   // every project
 	Job     string // empty: list the jobs, unless one of the next three says otherwise
 	Latest  bool
 
@@ -48,18 +49,18 @@ type Options struct {
 // New returns the command. Tests hand in a runF to see the options.
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
-	opts.Store = func(dir string) store.Store {
-		return file.New(dir, &file.Options{AllowLink: h.ChoseStorage(opts.Storage)})
-	}
 	if runF == nil {
 		runF = run
 	}
 	cmd := &cobra.Command{
 		Use:   "log [job]",
 		Short: "List jobs, or explain what happened in one",
-		Long: `List jobs, newest first, or explain what happened in one of them: the queries, the
+		Long: `List the jobs of the project, newest first, or explain what happened in one of them: the queries, the
 tool calls with their results, retries, and how it ended. Each step ends with the id
 of its checkpoint, for perstack run --resume-from.
+
+The project is the directory of the nearest perstack.toml, else this directory. --all
+looks in the histories of all your projects.
 
 Of a long job, the newest 100 events are shown; --take and --offset show others. If
 several of --type, --errors, --tools and --delegations are given, events are shown
@@ -81,7 +82,8 @@ which is much shorter. Both print everything unless --take is given.
 
 Exit codes: 0, even if there is nothing to show; 1 for a damaged journal; 2 for a job,
 run or checkpoint that does not exist.`,
-		Example: `  perstack log                            list jobs
+		Example: `  perstack log                            list the jobs of this project
+  perstack log --all                      list those of all projects
   perstack log <job>                      explain a job
   perstack log --latest --errors          what went wrong in the newest job
   perstack log <job> --step 3-5 --verbose with arguments and full texts
@@ -102,7 +104,9 @@ run or checkpoint that does not exist.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: PERSTACK_STORAGE_PATH, else ./perstack)")
+	host.AddConfigFlag(cmd, &opts.Config)
+	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else that of the project)")
+	flags.BoolVar(&opts.All, "all", false, "look in the histories of all projects, not only in that of this one")
 	flags.StringVar(&opts.Job, "job", "", "the job, like the argument")
 	flags.BoolVar(&opts.Latest, "latest", false, "explain the newest job")
 	flags.StringVar(&opts.Run, "run", "", "only events of this run; without a job, all jobs are searched for it")
@@ -134,7 +138,10 @@ run or checkpoint that does not exist.`,
 const defaultTake = 100
 
 func run(ctx context.Context, opts *Options) error {
-	err := show(ctx, opts, opts.Store(opts.Host.StoragePath(opts.Storage)))
+	history, err := opts.open()
+	if err == nil {
+		err = show(ctx, opts, history)
+	}
 	if errors.Is(err, syscall.EPIPE) {
 		return host.Exit(host.ExitFailure) // a pager that was left has nothing to complain about
 	}

@@ -20,12 +20,10 @@ import (
 func perstackLog(t *testing.T, s store.Store, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	h := &host.Host{Stdout: &out, Stderr: &errOut, Dir: t.TempDir(), Command: "perstack",
+	h := &host.Host{Stdout: &out, Stderr: &errOut, Dir: t.TempDir(), Home: t.TempDir(), Command: "perstack",
 		Source: engine.FixedSource(noon.Add(24*time.Hour + time.Minute))}
 	cmd := New(h, func(ctx context.Context, opts *Options) error {
-		if s != nil {
-			opts.Store = func(string) store.Store { return s }
-		}
+		opts.Store = s
 		return run(ctx, opts)
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

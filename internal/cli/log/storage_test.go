@@ -94,7 +94,7 @@ func TestReadsBesideAWriterAndWritesNothing(t *testing.T) {
 func TestStorageFromEnvironment(t *testing.T) {
 	dir := fileStore(t)
 	var out bytes.Buffer
-	h := &host.Host{Stdout: &out, Stderr: &out, Dir: t.TempDir(), Environ: []string{"PERSTACK_STORAGE_PATH=" + dir},
+	h := &host.Host{Stdout: &out, Stderr: &out, Dir: t.TempDir(), Home: t.TempDir(), Environ: []string{"PERSTACK_STORAGE_PATH=" + dir},
 		Source: engine.FixedSource(noon)}
 	cmd := New(h, nil)
 	cmd.SetArgs([]string{})
@@ -157,7 +157,7 @@ func TestDamagedJournal(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	dir := fileStore(t)
-	cmd := New(&host.Host{Dir: dir, Environ: []string{"PERSTACK_STORAGE_PATH=" + dir}}, nil)
+	cmd := New(&host.Host{Dir: dir, Home: t.TempDir(), Environ: []string{"PERSTACK_STORAGE_PATH=" + dir}}, nil)
 	cmd.SetContext(t.Context())
 	got, directive := cmd.ValidArgsFunction(cmd, nil, "")
 	want := []string{"brokenjob\tinterrupted, @acme/builder", "livejob\trunning, writer", "longjob\tstoppedByError, planner"}
@@ -180,7 +180,7 @@ func TestClosedOutputIsQuiet(t *testing.T) {
 	dir := fileStore(t)
 	for _, args := range []string{"", "--json", "longjob", "longjob --json", "longjob --records", "--checkpoint cp1", "longjob --verify", "longjob --tree", "longjob --tree --json"} {
 		var errOut bytes.Buffer
-		cmd := New(&host.Host{Stdout: closedPipe{}, Stderr: &errOut, Dir: dir, Source: engine.FixedSource(noon)}, nil)
+		cmd := New(&host.Host{Stdout: closedPipe{}, Stderr: &errOut, Dir: dir, Home: t.TempDir(), Source: engine.FixedSource(noon)}, nil)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(append(strings.Fields(args), "--storage", dir))
 		err := cmd.ExecuteContext(t.Context())
@@ -193,7 +193,7 @@ func TestClosedOutputIsQuiet(t *testing.T) {
 func TestRunsAreCompleted(t *testing.T) {
 	dir := fileStore(t)
 	tellTeam(t, file.New(dir, nil))
-	cmd := New(&host.Host{Dir: dir, Environ: []string{"PERSTACK_STORAGE_PATH=" + dir}}, nil)
+	cmd := New(&host.Host{Dir: dir, Home: t.TempDir(), Environ: []string{"PERSTACK_STORAGE_PATH=" + dir}}, nil)
 	cmd.SetContext(t.Context())
 	completion, ok := cmd.GetFlagCompletionFunc("run")
 	if !ok {
@@ -265,9 +265,9 @@ func TestHostileText(t *testing.T) {
 func terminalLog(t *testing.T, s store.Store, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	h := &host.Host{Stdout: &out, Stderr: &errOut, StdoutIsTerminal: true, Dir: t.TempDir(), Source: engine.FixedSource(noon)}
+	h := &host.Host{Stdout: &out, Stderr: &errOut, StdoutIsTerminal: true, Dir: t.TempDir(), Home: t.TempDir(), Source: engine.FixedSource(noon)}
 	cmd := New(h, func(ctx context.Context, opts *Options) error {
-		opts.Store = func(string) store.Store { return s }
+		opts.Store = s
 		return run(ctx, opts)
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

@@ -22,9 +22,9 @@ import (
 func wideLog(t *testing.T, s store.Store, width int, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	h := &host.Host{Stdout: &out, Stderr: &out, StdoutIsTerminal: true, Width: width, Dir: t.TempDir(), Command: "perstack", Source: engine.FixedSource(noon)}
+	h := &host.Host{Stdout: &out, Stderr: &out, StdoutIsTerminal: true, Width: width, Dir: t.TempDir(), Home: t.TempDir(), Command: "perstack", Source: engine.FixedSource(noon)}
 	cmd := New(h, func(ctx context.Context, opts *Options) error {
-		opts.Store = func(string) store.Store { return s }
+		opts.Store = s
 		return run(ctx, opts)
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

@@ -88,7 +88,7 @@ signal.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the tools work in (default: the current one)")
-	flags.StringVar(&opts.Storage, "storage", "", "directory of the history, which the tools cannot read (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
+	flags.StringVar(&opts.Storage, "storage", "", "directory of the history, which the tools cannot read (default: $PERSTACK_STORAGE_PATH, else outside of the project)")
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file that the tools cannot read; can be repeated (default: .env, .env.local)")
 	flags.StringSliceVar(&opts.Pick, "pick", nil, "tools to serve, separated by commas (default: all)")
 	flags.StringSliceVar(&opts.Omit, "omit", nil, "tools not to serve, separated by commas")

@@ -137,7 +137,7 @@ func TestOutcome(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		var out, errs bytes.Buffer
-		h := &host.Host{Dir: t.TempDir(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, StdinIsTerminal: terminal}
+		h := &host.Host{Dir: t.TempDir(), Home: t.TempDir(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, StdinIsTerminal: terminal}
 		if err := Base(t.Context(), &Options{Host: h}); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 func TestToken(t *testing.T) {
 	dir := t.TempDir()
 	var stderr bytes.Buffer
-	h := &host.Host{Dir: dir, Stderr: &stderr}
+	h := &host.Host{Dir: dir, Home: t.TempDir(), Stderr: &stderr}
 	h.GuardStderr()
 	write := func(name, text string, mode os.FileMode) {
 		t.Helper()
@@ -80,7 +80,7 @@ func TestToken(t *testing.T) {
 // The file of the token is kept from the tools.
 func TestTokenFileIsProtected(t *testing.T) {
 	dir := t.TempDir()
-	r, err := loadRules(&Options{Host: &host.Host{Dir: dir}, HTTP: true, TokenFile: "token"})
+	r, err := loadRules(&Options{Host: &host.Host{Dir: dir, Home: t.TempDir()}, HTTP: true, TokenFile: "token"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,22 @@ func loadRules(o *Options) (rules, error) {
 	if err != nil {
 		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
+	config := ""
+	if project.Config != nil {
+		config = project.Config.Path
+	}
+	history, err := h.History(o.Storage, config, dir)
+	if err != nil {
+		return rules{}, err
+	}
 	r := rules{
 		workspace: dir,
-		protected: []string{h.StoragePath(o.Storage)},
+		protected: history.Hidden(),
 		readOnly:  project.Rules,
 		maxBytes:  o.Limits.MaxWorkspaceBytes,
+	}
+	if old := history.OldHistory(dir); old != "" {
+		r.protected = append(r.protected, old)
 	}
 	if r.maxBytes == 0 && project.Config != nil {
 		r.maxBytes = project.Config.Settings.Limits.MaxWorkspaceBytes

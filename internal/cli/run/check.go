@@ -1,7 +1,6 @@
 package run
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,9 +57,6 @@ func (o *Options) check() error {
 		return host.Usagef("no Expert given; call it as: perstack run <expert> [query]")
 	case o.IsAnswer && !o.continues():
 		return host.Usagef("-i answers a job that waits; add --continue or --continue-job")
-	}
-	if info, err := os.Stat(o.Host.StoragePath(o.Storage)); err == nil && !info.IsDir() {
-		return host.Usagef("%s is not a directory, so it cannot hold the history; choose another with --storage", o.Host.StoragePath(o.Storage))
 	}
 	for flag, id := range map[string]string{"--job-id": o.JobID, "--continue-job": o.ContinueJob, "--resume-from": o.ResumeFrom} {
 		if id == "" {

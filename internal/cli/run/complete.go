@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/store"
 )
 
 // completeEnv offers the names of variables that commands may have, never their values.
@@ -22,6 +23,16 @@ func (o *Options) completeEnv(*cobra.Command, []string, string) ([]cobra.Complet
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionStore is the history of the project, or nil if that cannot be found: the shell is
+// then offered nothing.
+func (o *Options) completionStore() store.Store {
+	history, err := o.Host.History(o.Storage, o.Config, o.workspace())
+	if err != nil {
+		return nil
+	}
+	return o.store(history)
 }
 
 // registerCompletions tells the shell what the flags take.
@@ -42,10 +53,16 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 			return complete.Models(o.Host, o.Config, o.Flags.Provider)
 		},
 		"continue-job": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return complete.Jobs(cmd, o.history())
+			if s := o.completionStore(); s != nil {
+				return complete.Jobs(cmd, s)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		"resume-from": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return complete.Checkpoints(cmd, o.history(), o.ContinueJob, o.Continue)
+			if s := o.completionStore(); s != nil {
+				return complete.Checkpoints(cmd, s, o.ContinueJob, o.Continue)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	for _, l := range job.AllLimits() {

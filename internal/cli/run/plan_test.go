@@ -43,7 +43,7 @@ func makePlan(t *testing.T, p proposal) (pl *plan, told string, err error) {
 	if o == nil {
 		o = &Options{}
 	}
-	o.Host = &host.Host{Command: "perstack", Dir: writeFiles(t, p.files), Stderr: &stderr, Environ: p.environ}
+	o.Host = &host.Host{Command: "perstack", Dir: writeFiles(t, p.files), Home: t.TempDir(), Stderr: &stderr, Environ: p.environ}
 	o.sandboxAvailable = func() error { return p.kernel }
 	project, err := loadProject(o)
 	if err != nil {

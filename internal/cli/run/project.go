@@ -17,6 +17,7 @@ import (
 type project struct {
 	config   *manifest.Config
 	env      env.Env
+	history  host.History
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
 }
@@ -43,7 +44,13 @@ func loadProject(o *Options) (*project, error) {
 		p.hidden = append(p.hidden, h.Path(path)) // it is a key, wherever it lies
 	}
 	h.HideProject(config, p.env)
-	p.hidden = append(p.hidden, h.StoragePath(o.Storage))
+	if p.history, err = h.History(o.Storage, o.Config, o.workspace()); err != nil {
+		return nil, err
+	}
+	p.hidden = append(p.hidden, p.history.Hidden()...)
+	if old := p.history.OldHistory(o.workspace()); old != "" {
+		p.hidden = append(p.hidden, old)
+	}
 	p.readOnly = host.FileRules(config)
 	p.keepOther(o)
 	return p, nil

@@ -55,7 +55,7 @@ func TestHideProviderKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := &host.Host{Dir: dir, Stderr: &bytes.Buffer{}, Environ: environ}
+	h := &host.Host{Dir: dir, Home: t.TempDir(), Stderr: &bytes.Buffer{}, Environ: environ}
 	if _, err := loadProject(&Options{Host: h}); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestHideCredentialsFile(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	h := &host.Host{Dir: dir, Stderr: &stderr}
+	h := &host.Host{Dir: dir, Home: t.TempDir(), Stderr: &stderr}
 	o := &Options{Host: h}
 	p, err := loadProject(o)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -159,7 +160,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: the current one)")
 	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "let a continued job work in another directory, which --workspace names")
-	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
+	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else outside of the project; docs/journal.md)")
 	flags.StringVar(&opts.Flags.Provider, "provider", "", "provider of Experts that name none (default: from perstack.toml, else the continued job's, else anthropic)")
 	flags.StringVar(&opts.Flags.Model, "model", "", "model of Experts that name none (default: from perstack.toml, else the continued job's, else the provider's)")
 	flags.StringVar(&reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default: low)")
@@ -195,7 +196,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	history := opts.history()
+	history := opts.store(project.history)
 	target, err := findTarget(ctx, opts, history)
 	if err != nil {
 		return err
@@ -230,10 +231,12 @@ func Run(ctx context.Context, opts *Options) error {
 		Record:    out.recordFunc(),
 		Done:      func(r engine.Result) { result = r },
 	}
+	begin := sync.OnceFunc(func() { opts.begin(project.history) })
 	for e, err := range perstack.Run(running, spec, parts) {
 		if err != nil {
 			return out.explain(ctx, err)
 		}
+		begin()
 		if running.Err() != nil && out.to.err != nil {
 			continue // the job is being saved
 		}
@@ -247,12 +250,21 @@ func Run(ctx context.Context, opts *Options) error {
 // workspace is the directory that the file tools work in.
 func (o *Options) workspace() string { return o.Host.Path(cmp.Or(o.Workspace, ".")) }
 
-// history is where jobs are recorded.
-func (o *Options) history() *file.Store {
-	return file.New(o.Host.StoragePath(o.Storage), &file.Options{
-		Logger:    o.logger(),
-		AllowLink: o.Host.ChoseStorage(o.Storage),
-	})
+// store is where jobs are recorded.
+func (o *Options) store(history host.History) *file.Store {
+	return file.New(history.Dir, &file.Options{Logger: o.logger(), AllowLink: history.Chosen})
+}
+
+// begin notes whose history has its first job, and tells the user once of one that is not
+// used. The job is recorded already, so a failure does not stop it.
+func (o *Options) begin(history host.History) {
+	err := history.Begin()
+	if err == nil {
+		err = o.Host.TellOldHistory(history, o.workspace())
+	}
+	if err != nil {
+		o.logger().Warn("perstack log --all will not list this project", "error", err)
+	}
 }
 
 // logger writes warnings to standard error, and everything with --verbose.

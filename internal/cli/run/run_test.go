@@ -194,7 +194,7 @@ func TestDefaults(t *testing.T) {
 // A run that must write the same bytes each time has one Expert at work at a time.
 func TestReproducibleRunsOneAtATime(t *testing.T) {
 	o := flags(t, "--max-parallel 5")
-	o.Host = &host.Host{Dir: writeFiles(t, leadOnly("")), Stderr: io.Discard, Reproducible: true}
+	o.Host = &host.Host{Dir: writeFiles(t, leadOnly("")), Home: t.TempDir(), Stderr: io.Discard, Reproducible: true}
 	p, err := loadProject(o)
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ headers = { Authorization = "Bearer ${FAR_TOKEN}", X-Team = "Token tm-9fKx2LmQ8v
 		}
 	}
 	var stderr bytes.Buffer
-	h := &host.Host{Dir: dir, Stderr: &stderr, Environ: []string{
+	h := &host.Host{Dir: dir, Home: t.TempDir(), Stderr: &stderr, Environ: []string{
 		"ANTHROPIC_API_KEY=process-key-that-won", "PERSTACK_API_KEY=registry-key-here", "HTTPS_PROXY=http://me:proxy-password@proxy.example:3128",
 		"SEARCH_ID=9fKx2LmQ8vTz4Wb8", "FIND_ID=9fKx2LmQ8vTz4Wb9", "FAR_TOKEN=9fKx2LmQ8vTz4Wb5", "UNRELATED=9fKx2LmQ8vTz4Wb0", "GOOGLE_APPLICATION_CREDENTIALS=/etc/google/credentials.json",
 	}}

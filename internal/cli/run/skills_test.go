@@ -72,7 +72,7 @@ func TestOtherConfig(t *testing.T) {
 	write("perstack.toml", "envPath = ['keys.txt']\n")
 	write("perstack.lock", "broken")
 	write("b.toml", "[experts.a]\ninstruction = 'x'\n")
-	o := &Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, Config: "b.toml"}
+	o := &Options{Host: &host.Host{Dir: dir, Home: t.TempDir(), Stderr: io.Discard}, Config: "b.toml"}
 	p, err := loadProject(o)
 	if err != nil {
 		t.Fatal(err)

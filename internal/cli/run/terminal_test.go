@@ -88,7 +88,7 @@ func TestWarningsAreClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	o := &Options{Host: &host.Host{Dir: filepath.Dir(path), Stderr: &out}, Config: path}
+	o := &Options{Host: &host.Host{Dir: filepath.Dir(path), Home: t.TempDir(), Stderr: &out}, Config: path}
 	p, err := loadProject(o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,119 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/state"
+)
+
+// A History says where the jobs of a project are recorded.
+type History struct {
+	Dir string // of the journals
+	// Chosen says that the user named the directory. Only then may it be a symbolic link.
+	Chosen  bool
+	Project state.Project // empty if the system names no state directory
+	state   state.Dir
+}
+
+// ProjectDir returns the directory of the project: that of the perstack.toml that the flag
+// --config names, or of the nearest one, else the workspace.
+func (h *Host) ProjectDir(config, workspace string) (string, error) {
+	path, err := manifest.Locate(h.Dir, config)
+	switch {
+	case err == nil:
+		return filepath.Dir(path), nil
+	case config == "" && errors.Is(err, manifest.ErrNotFound):
+		return workspace, nil
+	}
+	_, err = h.Locate(config) // which says how the flag helps
+	return "", err
+}
+
+// StateDir returns where perstack keeps the state of the user.
+func (h *Host) StateDir() (state.Dir, error) {
+	dir, err := state.Find(runtime.GOOS, h.Home, h.Getenv)
+	if err != nil {
+		return "", fmt.Errorf("%w; set HOME, or choose a directory with --storage", err)
+	}
+	return dir, nil
+}
+
+// History returns where jobs are recorded: in the directory of the flag --storage, else of
+// PERSTACK_STORAGE_PATH, else in the user's state directory, for each project apart. Env files
+// cannot set it: they may come with a repository. config is the flag --config.
+func (h *Host) History(storage, config, workspace string) (History, error) {
+	chosen := cmp.Or(storage, h.Getenv("PERSTACK_STORAGE_PATH"))
+	history := History{Chosen: chosen != "", Dir: h.Path(chosen)}
+	err := h.findProject(&history, config, workspace)
+	if !history.Chosen {
+		if err != nil {
+			return History{}, err
+		}
+		history.Dir = history.Project.State
+	}
+	if info, err := os.Stat(history.Dir); err == nil && !info.IsDir() {
+		return History{}, Usagef("%s is not a directory, so it cannot hold the history; choose another with --storage", history.Dir)
+	}
+	return history, nil
+}
+
+// findProject finds the state directory and the project in it.
+func (h *Host) findProject(history *History, config, workspace string) (err error) {
+	if history.state, err = h.StateDir(); err != nil {
+		return &ExitError{Code: ExitUsage, Err: err}
+	}
+	dir, err := h.ProjectDir(config, workspace)
+	if err != nil {
+		return err
+	}
+	if history.Project, err = history.state.Project(dir); err != nil {
+		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("the project cannot be found: %w", err)}
+	}
+	return nil
+}
+
+// Hidden lists what tools and programs must not see: the history, and all state of the user.
+func (h History) Hidden() []string {
+	if h.state == "" || h.Dir == h.Project.State {
+		return []string{cmp.Or(string(h.state), h.Dir)}
+	}
+	return []string{h.Dir, string(h.state)}
+}
+
+// Begin records which project the history is of.
+func (h History) Begin() error {
+	if h.Chosen {
+		return nil
+	}
+	return h.Project.Record()
+}
+
+// OldHistory returns the directory in a workspace in which older versions kept the history,
+// or "" if there is none, or if the user named it.
+func (h History) OldHistory(workspace string) string {
+	dir := filepath.Join(workspace, "perstack")
+	if info, err := os.Lstat(filepath.Join(dir, "jobs")); err != nil || !info.IsDir() || dir == h.Dir {
+		return ""
+	}
+	return dir
+}
+
+// TellOldHistory tells the user once of a history of an older version.
+func (h *Host) TellOldHistory(history History, workspace string) error {
+	old := history.OldHistory(workspace)
+	if old == "" || history.Chosen {
+		return nil
+	}
+	told, err := history.Project.TellOldHistory()
+	if err != nil || !told {
+		return err
+	}
+	fmt.Fprintf(h.Stderr, "perstack: %s holds jobs of an older version; it is hidden from tools and no longer used. To list its jobs: perstack log --storage %s\n", old, ShellJoin(old))
+	return nil
+}

@@ -1,0 +1,80 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/state"
+)
+
+// A user names the directory of the history, or each project has one outside of it.
+func TestHistory(t *testing.T) {
+	home, dir, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	root, err := state.Find(runtime.GOOS, home, func(string) string { return "" })
+	if err != nil {
+		t.Skip(err) // on Windows a variable decides
+	}
+	own := func(dir string) string {
+		p, err := root.Project(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.State
+	}
+	for _, tt := range []struct{ name, dir, flag, env, config, want string }{
+		{name: "that of the project", dir: dir, want: own(dir)},
+		{name: "from below", dir: sub, want: own(dir)},
+		{name: "of a file that was named", dir: elsewhere, config: filepath.Join(dir, "perstack.toml"), want: own(dir)},
+		{name: "without a file", dir: elsewhere, want: own(elsewhere)},
+		{name: "by a variable", dir: dir, env: "history", want: filepath.Join(dir, "history")},
+		{name: "by a variable, elsewhere", dir: dir, env: elsewhere, want: elsewhere},
+		{name: "by a flag", dir: dir, flag: "flag", env: elsewhere, want: filepath.Join(dir, "flag")},
+	} {
+		h := &Host{Dir: tt.dir, Home: home, Environ: []string{"PERSTACK_STORAGE_PATH=" + tt.env}}
+		got, err := h.History(tt.flag, tt.config, tt.dir)
+		if err != nil || got.Dir != tt.want || got.Chosen != (tt.flag != "" || tt.env != "") {
+			t.Errorf("%s: %+v, %v, want %s", tt.name, got, err, tt.want)
+		}
+		if hidden := got.Hidden(); !slices.Contains(hidden, string(root)) || got.Chosen && !slices.Contains(hidden, tt.want) {
+			t.Errorf("%s: %q is hidden", tt.name, hidden)
+		}
+	}
+}
+
+// What cannot hold a history is refused before anything is done.
+func TestHistoryRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		h            *Host
+		flag, config string
+		want         string
+	}{
+		"no home": {&Host{Dir: dir}, "", "", "--storage"},
+		"a file":  {&Host{Dir: dir, Home: dir}, file, "", "is not a directory"},
+	} {
+		if name == "no home" && runtime.GOOS == "windows" {
+			continue
+		}
+		if _, err := tt.h.History(tt.flag, tt.config, dir); err == nil || ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := (&Host{Dir: dir}).History("storage", "", dir); err != nil {
+		t.Errorf("without a home, but with a directory: %v", err)
+	}
+}

@@ -1,0 +1,135 @@
+// Package jobs is the commands that manage the history of a project as a whole. Single jobs
+// are shown by perstack log.
+//
+// Start reading at [New].
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/state"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, adoptF func(context.Context, *AdoptOptions) error) *cobra.Command {
+	return h.AddBelow(&cobra.Command{
+		Use:   "jobs",
+		Short: "Manage the history of a project",
+		Long: `Manage the history of a project. perstack log lists its jobs and explains them.
+
+The history lies outside of the project, in a directory that is named after the path of
+the project. docs/journal.md says where.`,
+		Example: `  perstack jobs adopt ~/old/path`,
+	}, newAdopt(h, adoptF))
+}
+
+// AdoptOptions are what adopt works with.
+type AdoptOptions struct {
+	Host   *host.Host
+	Config string
+	From   string // the path that the project had
+}
+
+func newAdopt(h *host.Host, runF func(context.Context, *AdoptOptions) error) *cobra.Command {
+	opts := &AdoptOptions{Host: h}
+	if runF == nil {
+		runF = adopt
+	}
+	cmd := &cobra.Command{
+		Use:   "adopt <old path>",
+		Short: "Take over the history of a project that was moved",
+		Long: `Take over the history of a project that was moved or renamed. Call it in the project,
+with the path that the project had before. perstack log --all shows the paths of all
+projects that have a history.
+
+The old path must not exist any more: a project that is still there keeps its history.
+A job that is running is not moved.`,
+		Example: `  mv ~/reports ~/work/reports
+  cd ~/work/reports
+  perstack jobs adopt ~/reports`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return host.Usagef("name the path that the project had; perstack log --all lists the projects that have a history")
+			}
+			return nil
+		},
+		ValidArgsFunction: opts.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.From = args[0]
+			return runF(cmd.Context(), opts)
+		},
+	}
+	host.AddConfigFlag(cmd, &opts.Config)
+	return cmd
+}
+
+func adopt(ctx context.Context, opts *AdoptOptions) error {
+	h := opts.Host
+	dir, err := h.StateDir()
+	if err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	at, err := h.ProjectDir(opts.Config, h.Dir)
+	if err != nil {
+		return err
+	}
+	project, err := dir.Project(at)
+	if err != nil {
+		return err
+	}
+	from := h.Path(opts.From)
+	if _, err := os.Stat(from); err == nil {
+		return host.Usagef("%s still exists, so its history stays with it", from)
+	}
+	projects, err := dir.Projects()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(projects, func(p state.Project) bool { return p.Path == from })
+	if i < 0 {
+		return host.Usagef("there is no history of %s; perstack log --all lists the projects that have one", from)
+	}
+	if err := project.Record(); err != nil {
+		return err
+	}
+	old := projects[i]
+	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))
+	if len(moved) > 0 || err == nil {
+		_, printed := fmt.Fprintf(h.Stdout, "Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(from), terminal.CleanLine(project.Path))
+		err = errors.Join(err, printed)
+	}
+	if err != nil {
+		return err
+	}
+	return old.Forget()
+}
+
+// complete offers the projects that have a history and are gone.
+func (o *AdoptOptions) complete(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	dir, err := o.Host.StateDir()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	projects, err := dir.Projects()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var paths []cobra.Completion
+	for _, p := range projects {
+		if _, err := os.Stat(p.Path); err != nil && terminal.CleanLine(p.Path) == p.Path {
+			paths = append(paths, filepath.Clean(p.Path))
+		}
+	}
+	return paths, cobra.ShellCompDirectiveNoFileComp
+}

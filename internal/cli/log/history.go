@@ -1,0 +1,163 @@
+package log
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+// history says where the jobs of the project are recorded.
+func (o *Options) history() (host.History, error) {
+	return o.Host.History(o.Storage, o.Config, o.Host.Dir)
+}
+
+// open returns the history that the command reads: that of the project, or with --all those
+// of every project.
+func (o *Options) open() (store.Store, error) {
+	switch {
+	case o.Store != nil:
+		return o.Store, nil
+	case o.All:
+		return o.openAll()
+	}
+	history, err := o.history()
+	if err != nil {
+		return nil, err
+	}
+	return file.New(history.Dir, &file.Options{AllowLink: history.Chosen}), nil
+}
+
+func (o *Options) openAll() (store.Store, error) {
+	dir, err := o.Host.StateDir()
+	if err != nil {
+		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	projects, err := dir.Projects()
+	if err != nil {
+		return nil, err
+	}
+	all := &everyProject{}
+	for _, p := range projects {
+		all.projects = append(all.projects, project{p.Path, file.New(p.State, nil)})
+	}
+	return all, nil
+}
+
+// nothing says that there is no job at all, and where: another project has another history.
+func (o *Options) nothing() error {
+	if o.JSON || o.Records {
+		return nil
+	}
+	if o.All {
+		_, err := fmt.Fprintln(o.Host.Stdout, "No project has a job yet.")
+		return err
+	}
+	history, err := o.history()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(o.Host.Stdout, "No data found in "+terminal.CleanLine(history.Dir))
+	if old := history.OldHistory(o.Host.Dir); old != "" && err == nil {
+		_, err = fmt.Fprintf(o.Host.Stdout, "%s holds jobs of an older version; to list them: %s log --storage %s\n",
+			terminal.CleanLine(old), o.command(), host.ShellJoin(old))
+	}
+	return err
+}
+
+// everyProject is the histories of all projects of the user, as one that is only read. Ids of
+// jobs are random, so no two projects share one.
+type everyProject struct{ projects []project }
+
+type project struct {
+	path  string
+	store *file.Store
+}
+
+// Open implements [store.Store].
+func (*everyProject) Open(context.Context, string) (store.Journal, error) {
+	return nil, errors.New("the histories of all projects together are only read")
+}
+
+// Read implements [store.Store].
+func (a *everyProject) Read(ctx context.Context, jobID string, after int64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		p, err := a.of(ctx, jobID)
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		p.store.Read(ctx, jobID, after)(yield)
+	}
+}
+
+// Jobs implements [store.Store]: the jobs of all projects, newest first.
+func (a *everyProject) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
+	type entry struct {
+		info store.JobInfo
+		err  error
+	}
+	return func(yield func(store.JobInfo, error) bool) {
+		var all []entry
+		for _, p := range a.projects {
+			for info, err := range p.store.Jobs(ctx) {
+				all = append(all, entry{info, err})
+			}
+		}
+		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.info.StartedAt, a.info.StartedAt) })
+		for _, e := range all {
+			if !yield(e.info, e.err) {
+				return
+			}
+		}
+	}
+}
+
+// FindJob implements [store.JobFinder].
+func (a *everyProject) FindJob(ctx context.Context, jobID string) (store.JobInfo, error) {
+	p, err := a.of(ctx, jobID)
+	if err != nil {
+		return store.JobInfo{}, err
+	}
+	return p.store.FindJob(ctx, jobID)
+}
+
+// RecordedHead implements [store.HeadKeeper].
+func (a *everyProject) RecordedHead(ctx context.Context, jobID string) (store.Head, error) {
+	p, err := a.of(ctx, jobID)
+	if err != nil {
+		return store.Head{}, err
+	}
+	return p.store.RecordedHead(ctx, jobID)
+}
+
+// of returns the project that has a job, readable or not.
+func (a *everyProject) of(ctx context.Context, jobID string) (project, error) {
+	for _, p := range a.projects {
+		if _, err := p.store.FindJob(ctx, jobID); !errors.Is(err, store.ErrNotFound) {
+			return p, nil
+		}
+	}
+	return project{}, store.NotFound(jobID)
+}
+
+// projectOf returns the path of the project that has a job; "" if s is the history of one
+// project.
+func projectOf(ctx context.Context, s store.Store, jobID string) string {
+	all, ok := s.(*everyProject)
+	if !ok {
+		return ""
+	}
+	p, err := all.of(ctx, jobID)
+	if err != nil {
+		return "" // it was removed meanwhile
+	}
+	return p.path
+}

@@ -1,0 +1,189 @@
+// Package state knows the user's state directory, where perstack keeps what no workspace may
+// contain:
+//
+//	<state>/projects/<name>-<hash>/    one directory for each project
+//	    project.json                   which project it is
+//	    jobs/                          its history (package store/file)
+//
+// A project is the directory of a perstack.toml, or a workspace without one. The hash is that
+// of its path, so two projects of one name have two histories.
+//
+// The package decides where things lie. It reads and writes nothing but project.json. Start
+// reading at [Find], then [Dir.Project].
+package state
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/userfile"
+)
+
+// A Dir is the path of the user's state directory.
+type Dir string
+
+// ErrUnknown is returned if the system does not say where the state of the user is kept.
+var ErrUnknown = errors.New("the home directory is not known, so there is no place for the history")
+
+// Find returns the state directory of the user: $XDG_STATE_HOME/perstack or
+// ~/.local/state/perstack, and the usual places on macOS and Windows. goos is the system,
+// home the home directory, and getenv returns variables of the environment.
+func Find(goos, home string, getenv func(string) string) (Dir, error) {
+	var base string
+	switch goos {
+	case "windows":
+		base = getenv("LocalAppData")
+	case "darwin":
+		if home != "" {
+			base = filepath.Join(home, "Library", "Application Support")
+		}
+	default:
+		base = getenv("XDG_STATE_HOME")
+		if !filepath.IsAbs(base) { // a relative path is not valid: it would depend on the working directory
+			base = ""
+		}
+		if base == "" && home != "" {
+			base = filepath.Join(home, ".local", "state")
+		}
+	}
+	if base == "" {
+		return "", ErrUnknown
+	}
+	return Dir(filepath.Join(base, "perstack")), nil
+}
+
+const (
+	projectsName = "projects"
+	recordName   = "project.json"
+
+	maxName   = 40 // bytes of a project's name in the name of its directory
+	hashBytes = 8  // of the hash there: two of a user's projects never share it by chance
+	maxRecord = 64 << 10
+)
+
+// A Project is a project and where its state is kept.
+type Project struct {
+	Path  string // the project's own directory, without symbolic links
+	State string // below the state directory
+}
+
+// Project returns the project in a directory. A directory that is reached through a symbolic
+// link is the same project.
+func (d Dir) Project(dir string) (Project, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return Project{}, err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if !errors.Is(err, fs.ErrNotExist) { // a project that was removed has a history still
+		return Project{}, err
+	}
+	sum := sha256.Sum256([]byte(path))
+	id := directoryName(filepath.Base(path)) + "-" + hex.EncodeToString(sum[:hashBytes])
+	return Project{Path: path, State: filepath.Join(string(d), projectsName, id)}, nil
+}
+
+// directoryName makes part of a directory's name from a project's name, which can have any
+// character.
+func directoryName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+	return cmp.Or(strings.Trim(name[:min(len(name), maxName)], "_"), "project")
+}
+
+// A record is the content of project.json.
+type record struct {
+	Path string `json:"path"`
+	// OldHistory says that the user was told of the history of an older version.
+	OldHistory bool `json:"oldHistory,omitzero"`
+}
+
+// Projects returns the projects that have state, by path. A directory without a readable
+// project.json is left out: it says nothing about a project.
+func (d Dir) Projects() ([]Project, error) {
+	dir := filepath.Join(string(d), projectsName)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []Project
+	for _, entry := range entries {
+		p := Project{State: filepath.Join(dir, entry.Name())}
+		if r, err := p.read(); err == nil && filepath.IsAbs(r.Path) {
+			p.Path = r.Path
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Project) int { return cmp.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// Record makes the project's directory and writes project.json, unless it exists.
+func (p Project) Record() error {
+	if _, err := p.read(); err == nil {
+		return nil
+	}
+	return p.write(record{Path: p.Path})
+}
+
+// TellOldHistory reports whether the user is still to be told of the history of an older
+// version, and notes that this is done now.
+func (p Project) TellOldHistory() (bool, error) {
+	r, err := p.read()
+	if err == nil && r.OldHistory {
+		return false, nil
+	}
+	return true, p.write(record{Path: p.Path, OldHistory: true})
+}
+
+// Forget removes project.json, so that the project is no longer listed. Its jobs are elsewhere.
+func (p Project) Forget() error { return os.Remove(filepath.Join(p.State, recordName)) }
+
+func (p Project) read() (r record, err error) {
+	data, err := userfile.Read(filepath.Join(p.State, recordName), maxRecord)
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	return r, err
+}
+
+// write replaces project.json, so that a reader sees the old one or the new one.
+func (p Project) write(r record) error {
+	data, err := json.Marshal(r, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return fmt.Errorf("make the directory of the history: %w", err)
+	}
+	f, err := os.CreateTemp(p.State, recordName+".*.tmp") // private: mode 0600
+	if err != nil {
+		return fmt.Errorf("record the project: %w", err)
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(p.State, recordName))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // a leftover does no harm
+		return fmt.Errorf("record the project: %w", err)
+	}
+	return nil
+}
