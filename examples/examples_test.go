@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -99,7 +101,7 @@ func TestExamplesPlay(t *testing.T) {
 	for _, path := range paths {
 		name := filepath.Dir(path)
 		t.Run(name, func(t *testing.T) {
-			dir, environ := t.TempDir(), environ(t, name)
+			dir, home, environ := t.TempDir(), t.TempDir(), environ(t, name)
 			if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +113,7 @@ func TestExamplesPlay(t *testing.T) {
 				var out bytes.Buffer
 				code := cli.Main(t.Context(), &host.Host{
 					Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
-					Dir: dir, Command: "perstack", Source: engine.SystemSource(), Environ: environ,
+					Dir: dir, Home: home, Command: "perstack", Source: engine.SystemSource(), Environ: environ,
 				}, shown[i])
 				if code != want.code || !strings.Contains(out.String(), want.says) {
 					t.Errorf("perstack %q ended with %d, want %d and %q:\n%s", shown[i], code, want.code, want.says, out.String())
@@ -123,7 +125,7 @@ func TestExamplesPlay(t *testing.T) {
 				}
 			}
 			if want := runs[name]; want != nil {
-				if got := completedRuns(t, dir); !slices.Equal(got, want) {
+				if got := completedRuns(t, home, dir); !slices.Equal(got, want) {
 					t.Errorf("completed %q, want %q", got, want)
 				}
 			}
@@ -131,11 +133,19 @@ func TestExamplesPlay(t *testing.T) {
 	}
 }
 
-// completedRuns lists the completed Runs of the only job below dir, with the Expert of each
-// and of its caller.
-func completedRuns(t *testing.T, dir string) (all []string) {
+// completedRuns lists the completed Runs of the only job of the project in dir, with the Expert
+// of each and of its caller.
+func completedRuns(t *testing.T, home, dir string) (all []string) {
 	t.Helper()
-	history := file.New(filepath.Join(dir, "perstack"), nil)
+	state, err := state.Find(runtime.GOOS, home, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := state.Project(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := file.New(project.State, nil)
 	for job, err := range history.Jobs(t.Context()) {
 		if err != nil {
 			t.Fatal(err)

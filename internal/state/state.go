@@ -85,14 +85,23 @@ func (d Dir) Project(dir string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	} else if !errors.Is(err, fs.ErrNotExist) { // a project that was removed has a history still
+	if path, err = resolve(path); err != nil {
 		return Project{}, err
 	}
 	sum := sha256.Sum256([]byte(path))
 	id := directoryName(filepath.Base(path)) + "-" + hex.EncodeToString(sum[:hashBytes])
 	return Project{Path: path, State: filepath.Join(string(d), projectsName, id)}, nil
+}
+
+// resolve returns a path without symbolic links. A project that was removed has a history
+// still, so of its path only what exists is resolved.
+func resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+		return real, err
+	}
+	parent, err := resolve(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
 }
 
 // directoryName makes part of a directory's name from a project's name, which can have any

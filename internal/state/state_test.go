@@ -60,8 +60,18 @@ func TestProject(t *testing.T) {
 	if of(link) != a {
 		t.Errorf("%+v by a link, %+v without", of(link), a)
 	}
-	if gone := of(filepath.Join(dir, "gone")); gone.Path != filepath.Join(dir, "gone") {
-		t.Errorf("a project that was removed: %+v", gone)
+	if err := os.RemoveAll(a.Path); err != nil {
+		t.Fatal(err)
+	}
+	if gone := of(a.Path); gone != a {
+		t.Errorf("removed: %+v, before %+v", gone, a)
+	}
+	parent := filepath.Join(dir, "parent")
+	if err := os.Symlink(filepath.Join(dir, "a"), parent); err != nil {
+		t.Fatal(err)
+	}
+	if gone := of(filepath.Join(parent, "site")); gone != a {
+		t.Errorf("removed, by a link: %+v, before %+v", gone, a)
 	}
 }
 

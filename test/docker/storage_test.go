@@ -17,7 +17,7 @@ import (
 func TestStorageElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ storage, flag, env string }{
-		"the usual place":    {storage: "perstack"},
+		"where it once was":  {storage: "perstack", flag: "perstack"},
 		"by flag":            {storage: "history", flag: "history"},
 		"by variable":        {storage: "history", env: "PERSTACK_STORAGE_PATH=history"},
 		"deep, by flag":      {storage: "some/where/history", flag: "some/where/history"},

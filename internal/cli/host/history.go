@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -95,14 +96,35 @@ func (h History) Begin() error {
 }
 
 // OldHistory returns the directory in a workspace in which older versions kept the history,
-// or "" if there is none, or if the user named it.
+// or "" if there is none, or if the user named it. Another directory of that name is not
+// meant.
 func (h History) OldHistory(workspace string) string {
 	dir := filepath.Join(workspace, "perstack")
-	if info, err := os.Lstat(filepath.Join(dir, "jobs")); err != nil || !info.IsDir() || dir == h.Dir {
+	jobs := filepath.Join(dir, "jobs")
+	if info, err := os.Lstat(jobs); err != nil || !info.IsDir() || dir == h.Dir {
 		return ""
 	}
-	return dir
+	f, err := os.Open(jobs)
+	if err != nil {
+		return dir // what cannot be read is hidden, to be safe
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxOldJobs)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return dir
+	}
+	for _, name := range names {
+		for _, file := range []string{"journal.jsonl", "job.json", "checkpoints", "runs"} {
+			if _, err := os.Lstat(filepath.Join(jobs, name, file)); err == nil {
+				return dir
+			}
+		}
+	}
+	return ""
 }
+
+// maxOldJobs bounds how many entries are looked at to recognise a history.
+const maxOldJobs = 1000
 
 // TellOldHistory tells the user once of a history of an older version.
 func (h *Host) TellOldHistory(history History, workspace string) error {

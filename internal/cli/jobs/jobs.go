@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/store/file"
@@ -88,25 +87,26 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	if err != nil {
 		return err
 	}
-	from := h.Path(opts.From)
-	if _, err := os.Stat(from); err == nil {
-		return host.Usagef("%s still exists, so its history stays with it", from)
+	old, err := dir.Project(h.Path(opts.From))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(old.Path); err == nil {
+		return host.Usagef("%s still exists, so its history stays with it", old.Path)
 	}
 	projects, err := dir.Projects()
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(projects, func(p state.Project) bool { return p.Path == from })
-	if i < 0 {
-		return host.Usagef("there is no history of %s; perstack log --all lists the projects that have one", from)
+	if !slices.Contains(projects, old) {
+		return host.Usagef("there is no history of %s; perstack log --all lists the projects that have one", old.Path)
 	}
 	if err := project.Record(); err != nil {
 		return err
 	}
-	old := projects[i]
 	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))
 	if len(moved) > 0 || err == nil {
-		_, printed := fmt.Fprintf(h.Stdout, "Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(from), terminal.CleanLine(project.Path))
+		_, printed := fmt.Fprintf(h.Stdout, "Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(old.Path), terminal.CleanLine(project.Path))
 		err = errors.Join(err, printed)
 	}
 	if err != nil {

@@ -44,7 +44,7 @@ func (o *Options) openAll() (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &everyProject{}
+	all := &everyProject{listed: make(map[string]project)}
 	for _, p := range projects {
 		all.projects = append(all.projects, project{p.Path, file.New(p.State, nil)})
 	}
@@ -74,7 +74,10 @@ func (o *Options) nothing() error {
 
 // everyProject is the histories of all projects of the user, as one that is only read. Ids of
 // jobs are random, so no two projects share one.
-type everyProject struct{ projects []project }
+type everyProject struct {
+	projects []project
+	listed   map[string]project // by the id of a job, as Jobs has found it
+}
 
 type project struct {
 	path  string
@@ -109,6 +112,7 @@ func (a *everyProject) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error]
 		for _, p := range a.projects {
 			for info, err := range p.store.Jobs(ctx) {
 				all = append(all, entry{info, err})
+				a.listed[info.ID] = p
 			}
 		}
 		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.info.StartedAt, a.info.StartedAt) })
@@ -140,6 +144,9 @@ func (a *everyProject) RecordedHead(ctx context.Context, jobID string) (store.He
 
 // of returns the project that has a job, readable or not.
 func (a *everyProject) of(ctx context.Context, jobID string) (project, error) {
+	if p, ok := a.listed[jobID]; ok {
+		return p, nil
+	}
 	for _, p := range a.projects {
 		if _, err := p.store.FindJob(ctx, jobID); !errors.Is(err, store.ErrNotFound) {
 			return p, nil
