@@ -35,7 +35,7 @@ npm: .tools/npm/registry ## fetch the real MCP servers that tests run against (n
 
 # What is compiled for other systems never runs here: without optimisation it takes a third
 # less time.
-UNRUN := -gcflags='all=-N -l'
+COMPILE_ONLY := -gcflags='all=-N -l'
 
 # The vet for other systems compiles code that no test on this machine builds: the
 # workspace and the sandbox have files for each system.
@@ -43,8 +43,8 @@ check: ## check formatting, and vet for Linux, macOS and Windows
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change these files (run gofmt -w .):"; echo "$$unformatted"; exit 1; fi
 	$(STATIC) go vet -tags root ./...
-	GOOS=darwin go vet $(UNRUN) ./...
-	GOOS=windows go vet $(UNRUN) ./...
+	GOOS=darwin go vet $(COMPILE_ONLY) ./...
+	GOOS=windows go vet $(COMPILE_ONLY) ./...
 
 # Linking finds what vet does not: the program, and the tests of the packages that have
 # files for each system.
@@ -52,8 +52,8 @@ CROSS := ./internal/workspace ./internal/sandbox ./internal/skills/base ./store/
 cross: ## build the program and its tests for macOS and Windows
 	@for system in darwin windows; do \
 		echo "GOOS=$$system go build, go test -c"; \
-		GOOS=$$system go build $(UNRUN) -o /dev/null ./cmd/perstack || exit 1; \
-		for package in $(CROSS); do GOOS=$$system go test -c $(UNRUN) -o /dev/null $$package || exit 1; done; \
+		GOOS=$$system go build $(COMPILE_ONLY) -o /dev/null ./cmd/perstack || exit 1; \
+		for package in $(CROSS); do GOOS=$$system go test -c $(COMPILE_ONLY) -o /dev/null $$package || exit 1; done; \
 	done
 
 # The longest packages come first: the others run beside them. Vet is left out because

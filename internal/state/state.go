@@ -152,8 +152,8 @@ func (p Project) Record() error {
 	return p.write(record{Path: p.Path})
 }
 
-// TellOldHistory reports whether the user is still to be told of the history of an older
-// version, and notes that this is done now.
+// TellOldHistory reports whether the user has not been told of the history of an older version
+// yet, and records that this happens now.
 func (p Project) TellOldHistory() (bool, error) {
 	r, err := p.read()
 	if err == nil && r.OldHistory {

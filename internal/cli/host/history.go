@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/state"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A History says where the jobs of a project are recorded.
@@ -25,14 +26,13 @@ type History struct {
 // ProjectDir returns the directory of the project: that of the perstack.toml that the flag
 // --config names, or of the nearest one, else the workspace.
 func (h *Host) ProjectDir(config, workspace string) (string, error) {
-	path, err := manifest.Locate(h.Dir, config)
+	path, err := h.Locate(config)
 	switch {
 	case err == nil:
 		return filepath.Dir(path), nil
-	case config == "" && errors.Is(err, manifest.ErrNotFound):
+	case errors.Is(err, manifest.ErrNotFound):
 		return workspace, nil
 	}
-	_, err = h.Locate(config) // which says how the flag helps
 	return "", err
 }
 
@@ -132,10 +132,11 @@ func (h *Host) TellOldHistory(history History, workspace string) error {
 	if old == "" || history.Chosen {
 		return nil
 	}
-	told, err := history.Project.TellOldHistory()
-	if err != nil || !told {
+	first, err := history.Project.TellOldHistory()
+	if err != nil || !first {
 		return err
 	}
-	fmt.Fprintf(h.Stderr, "perstack: %s holds jobs of an older version; it is hidden from tools and no longer used. To list its jobs: perstack log --storage %s\n", old, ShellJoin(old))
+	fmt.Fprintf(h.Stderr, "perstack: %s holds jobs of an older version; it is hidden from tools and no longer used. To list its jobs: %s log --storage %s\n",
+		terminal.CleanLine(old), h.Command, ShellJoin(old))
 	return nil
 }

@@ -44,7 +44,7 @@ func (o *Options) openAll() (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &everyProject{listed: make(map[string]project)}
+	all := &everyProject{}
 	for _, p := range projects {
 		all.projects = append(all.projects, project{p.Path, file.New(p.State, nil)})
 	}
@@ -72,12 +72,8 @@ func (o *Options) nothing() error {
 	return err
 }
 
-// everyProject is the histories of all projects of the user, as one that is only read. Ids of
-// jobs are random, so no two projects share one.
-type everyProject struct {
-	projects []project
-	listed   map[string]project // by the id of a job, as Jobs has found it
-}
+// everyProject is the histories of all projects of the user, as one that is only read.
+type everyProject struct{ projects []project }
 
 type project struct {
 	path  string
@@ -103,25 +99,41 @@ func (a *everyProject) Read(ctx context.Context, jobID string, after int64) iter
 
 // Jobs implements [store.Store]: the jobs of all projects, newest first.
 func (a *everyProject) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
-	type entry struct {
-		info store.JobInfo
-		err  error
-	}
 	return func(yield func(store.JobInfo, error) bool) {
-		var all []entry
-		for _, p := range a.projects {
-			for info, err := range p.store.Jobs(ctx) {
-				all = append(all, entry{info, err})
-				a.listed[info.ID] = p
-			}
-		}
-		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.info.StartedAt, a.info.StartedAt) })
-		for _, e := range all {
-			if !yield(e.info, e.err) {
+		for _, j := range a.list(ctx) {
+			if !yield(j.info, j.err) {
 				return
 			}
 		}
 	}
+}
+
+// A listedJob is a job in a list.
+type listedJob struct {
+	info    store.JobInfo
+	err     error
+	project string // its path, with --all
+}
+
+func (a *everyProject) list(ctx context.Context) (all []listedJob) {
+	for _, p := range a.projects {
+		for info, err := range p.store.Jobs(ctx) {
+			all = append(all, listedJob{info, err, p.path})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b listedJob) int { return cmp.Compare(b.info.StartedAt, a.info.StartedAt) })
+	return all
+}
+
+// jobsOf returns the jobs of a history, newest first.
+func jobsOf(ctx context.Context, s store.Store) (all []listedJob) {
+	if every, ok := s.(*everyProject); ok {
+		return every.list(ctx)
+	}
+	for info, err := range s.Jobs(ctx) {
+		all = append(all, listedJob{info: info, err: err})
+	}
+	return all
 }
 
 // FindJob implements [store.JobFinder].
@@ -142,29 +154,21 @@ func (a *everyProject) RecordedHead(ctx context.Context, jobID string) (store.He
 	return p.store.RecordedHead(ctx, jobID)
 }
 
-// of returns the project that has a job, readable or not.
+// of returns the project that has a job, readable or not. Users can name their jobs, so several
+// projects can have one of the same id.
 func (a *everyProject) of(ctx context.Context, jobID string) (project, error) {
-	if p, ok := a.listed[jobID]; ok {
-		return p, nil
-	}
+	var found []project
 	for _, p := range a.projects {
 		if _, err := p.store.FindJob(ctx, jobID); !errors.Is(err, store.ErrNotFound) {
-			return p, nil
+			found = append(found, p)
 		}
 	}
-	return project{}, store.NotFound(jobID)
-}
-
-// projectOf returns the path of the project that has a job; "" if s is the history of one
-// project.
-func projectOf(ctx context.Context, s store.Store, jobID string) string {
-	all, ok := s.(*everyProject)
-	if !ok {
-		return ""
+	switch len(found) {
+	case 0:
+		return project{}, store.NotFound(jobID)
+	case 1:
+		return found[0], nil
 	}
-	p, err := all.of(ctx, jobID)
-	if err != nil {
-		return "" // it was removed meanwhile
-	}
-	return p.path
+	return project{}, host.Usagef("several projects have a job %s, such as %s and %s; call perstack log in one of them, without --all",
+		jobID, found[0].path, found[1].path)
 }

@@ -19,29 +19,29 @@ import (
 // list prints the jobs, newest first. Jobs that cannot be read are named in their
 // place, and the reasons are the error in the end.
 func list(ctx context.Context, opts *Options, s store.Store) error {
-	var jobs []store.JobInfo
+	var jobs []listedJob
 	var unreadable []error
 	total := 0
-	for info, err := range s.Jobs(ctx) {
-		if err != nil && info.ID == "" {
-			return err
+	for _, job := range jobsOf(ctx, s) {
+		if job.err != nil && job.info.ID == "" {
+			return job.err
 		}
-		if err != nil {
-			info.Status, info.Interrupted = unreadableStatus, false
-			unreadable = append(unreadable, err)
+		if job.err != nil {
+			job.info.Status, job.info.Interrupted = unreadableStatus, false
+			unreadable = append(unreadable, job.err)
 		}
 		if total++; total > opts.Offset && (opts.Take == 0 || len(jobs) < opts.Take) {
-			jobs = append(jobs, info)
+			jobs = append(jobs, job)
 		}
 	}
 	var err error
 	switch {
 	case opts.JSON:
-		err = listJSON(ctx, opts.Host.Stdout, s, jobs)
+		err = listJSON(opts.Host.Stdout, jobs)
 	case total == 0:
 		err = opts.nothing()
 	default:
-		err = listText(ctx, opts.Host, s, jobs, total)
+		err = listText(opts, jobs, total)
 	}
 	if err == nil && len(unreadable) > 0 {
 		err = &host.ExitError{Code: host.ExitFailure, Err: errors.Join(unreadable...)}
@@ -53,9 +53,10 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 const unreadableStatus event.JobStatus = "unreadable"
 
 // listJSON prints one job a line. A job that cannot be read is left to the error.
-func listJSON(ctx context.Context, w io.Writer, s store.Store, jobs []store.JobInfo) error {
+func listJSON(w io.Writer, jobs []listedJob) error {
 	out := event.NewWriter(w)
-	for _, info := range jobs {
+	for _, job := range jobs {
+		info := job.info
 		if info.Status == unreadableStatus {
 			continue
 		}
@@ -63,7 +64,7 @@ func listJSON(ctx context.Context, w io.Writer, s store.Store, jobs []store.JobI
 		line := struct {
 			Project string    `json:"project,omitzero"` // with --all
 			Job     event.Job `json:",embed"`
-		}{projectOf(ctx, s, info.ID), info.Job}
+		}{job.project, info.Job}
 		if err := writeJSON(out, line); err != nil {
 			return err
 		}
@@ -71,24 +72,24 @@ func listJSON(ctx context.Context, w io.Writer, s store.Store, jobs []store.JobI
 	return nil
 }
 
-func listText(ctx context.Context, h *host.Host, s store.Store, jobs []store.JobInfo, total int) error {
-	w, now := h.Stdout, h.Source.Now()
+func listText(opts *Options, jobs []listedJob, total int) error {
+	w, now := opts.Host.Stdout, opts.Host.Source.Now()
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	title := "JOB\tSTATUS\tEXPERT\tSTEPS\tSTARTED (UTC)\tDURATION\tTOKENS"
-	_, all := s.(*everyProject)
-	if all {
+	if opts.All {
 		title += "\tPROJECT"
 	}
 	fmt.Fprintln(table, title)
-	for _, info := range jobs {
+	for _, job := range jobs {
+		info := job.info
 		columns := []string{info.ID, string(info.CurrentStatus()), info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
 		if info.StartedAt > 0 {
 			columns[3] = strconv.Itoa(info.TotalSteps)
 			columns[4] = timestamp(info.StartedAt)
 			columns[6] = strconv.Itoa(info.Usage.TotalTokens)
 		}
-		if all {
-			columns = append(columns, projectOf(ctx, s, info.ID))
+		if opts.All {
+			columns = append(columns, job.project)
 		}
 		for i := range columns {
 			if columns[i] = terminal.CleanLine(columns[i]); columns[i] == "" {
