@@ -59,6 +59,26 @@ func Secrets(values map[string]string) engine.Secrets {
 	return set
 }
 
+// seal makes the store seal its records, if there is a key.
+func seal(spec *job.Spec, parts *Parts) error {
+	if parts.Container != nil {
+		return nil // the host has the journal
+	}
+	if spec.Unsealed = parts.Seal == nil; spec.Unsealed {
+		return nil
+	}
+	sealing, ok := parts.Store.(store.Sealing)
+	if !ok {
+		return errors.New("the store cannot seal records; leave Parts.Seal out, or use another store")
+	}
+	sealer := parts.Seal
+	if spec.Input.TrustHistory {
+		sealer = sealer.Trusting()
+	}
+	parts.Store = sealing.WithSeal(sealer)
+	return nil
+}
+
 // complete fills in what Spec and parts leave out, and checks the Spec.
 func complete(ctx context.Context, spec job.Spec, parts Parts) (job.Spec, Parts, error) {
 	if parts.Source == nil {
@@ -68,6 +88,9 @@ func complete(ctx context.Context, spec job.Spec, parts Parts) (job.Spec, Parts,
 	spec.Version = cmp.Or(spec.Version, version.String())
 	if parts.Store == nil {
 		parts.Store = memory.New()
+	}
+	if err := seal(&spec, &parts); err != nil {
+		return spec, parts, err
 	}
 	provider, name := spec.Provider, spec.Model
 	spec, err := resolve(ctx, spec, &parts)

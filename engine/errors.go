@@ -84,7 +84,11 @@ func jobError(problem Problem, jobID string) error {
 
 // StoreError gives an error of the store its kind.
 func StoreError(err error) error {
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadID) || errors.Is(err, store.ErrLocked) {
+	if err == nil {
+		return nil
+	}
+	_, unsealed := errors.AsType[*store.SealError](err)
+	if unsealed || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadID) || errors.Is(err, store.ErrLocked) {
 		return &Error{KindInput, err}
 	}
 	return &Error{KindStore, err}

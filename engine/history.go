@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ type History struct {
 	points map[string]Point // by checkpoint id
 	head   Point            // the newest checkpoint of the coordinator
 	last   store.Record     // the newest record, without its event
+	sealed string           // the project that sealed it
 
 	toolCalls int // that models have made in all Runs, without those that say that an Expert is done
 }
@@ -78,6 +80,21 @@ func (h *History) checkHead(spec job.Spec, head store.Head) error {
 	return nil
 }
 
+// CheckSeal returns a [*store.SealError] if the job must not be continued. The store checks it
+// again when the job is opened; here nothing has been started or asked yet.
+func (h *History) CheckSeal(ctx context.Context, s store.Store, sealer *store.Sealer) error {
+	chain := store.ChainAt(h.Job.ID, h.sealed, h.last)
+	keeper, ok := s.(store.HeadKeeper)
+	if !ok {
+		return StoreError(sealer.Check(chain, nil))
+	}
+	recorded, err := keeper.RecordedHead(ctx, h.Job.ID)
+	if err == nil {
+		err = sealer.Check(chain, &recorded)
+	}
+	return StoreError(err)
+}
+
 func (h *History) lastHead() store.Head { return store.Head{Seq: h.last.Seq, Digest: h.last.Digest()} }
 
 // Apply folds in one more record, and returns the states of its Run before and after.
@@ -96,7 +113,8 @@ func (h *History) Apply(r store.Record) (before, after State) {
 		h.toolCalls += len(slices.DeleteFunc(slices.Clone(b.ToolCalls), isCompletion))
 	}
 	h.Job = h.Job.Apply(e)
-	h.last = store.Record{Seq: r.Seq, Line: r.Line}
+	h.last = store.Record{Seq: r.Seq, Line: r.Line, Seal: r.Seal}
+	h.sealed = cmp.Or(r.Project, h.sealed)
 
 	if e.IsTerminal() {
 		h.addPoint(Point{after, r.Seq})

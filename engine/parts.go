@@ -16,6 +16,9 @@ import (
 // have a default.
 type Parts struct {
 	Store store.Store // default: a new one in memory
+	// Seal seals the records of the job, and checks those of a job that is continued. The
+	// Store must be a [store.Sealing]. Default: nothing is sealed, and the Spec says so.
+	Seal  *store.Sealer
 	Model model.Model // default: made from the Spec
 
 	// Skills are tools of the embedding program, by the key of the Expert that gets them;

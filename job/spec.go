@@ -46,6 +46,9 @@ type Spec struct {
 	Manifest string `json:"manifest,omitzero"` // path of perstack.toml, for messages
 	Version  string `json:"version,omitzero"`  // of the perstack that made the Spec
 
+	// Unsealed says that the records of the job are not sealed. perstack.Run sets it.
+	Unsealed bool `json:"unsealed,omitzero"`
+
 	// Sequential runs tool calls and delegates one after the other, so that two runs
 	// write the same journal.
 	Sequential bool `json:"sequential,omitzero"`
@@ -63,6 +66,9 @@ type Input struct {
 	// Relax lets the Spec allow more than the recorded job, and name another workspace.
 	// Without it, limits and isolation are the stricter of both.
 	Relax bool `json:"relax,omitzero"`
+	// TrustHistory continues a job although its journal is not sealed, or not by the keys at
+	// hand: everything that it says about the conversation and its effects is believed.
+	TrustHistory bool `json:"trustHistory,omitzero"`
 	// From is the checkpoint to start from. Empty means the newest.
 	From string `json:"from,omitzero"`
 	// Answer is the user's answer to the pending question. Without a ToolCallID it

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,22 +15,34 @@ import (
 )
 
 // Version is the version of the format of records and events. The first record of every
-// journal has it; those of version 1, which no release wrote, had none.
-const Version = 2
+// journal has it; those of version 1, which no release wrote, had none. Version 3 added seals;
+// journals of version 2 can still be read.
+const (
+	Version = 3
+	oldest  = 2
+)
 
-// MaxLine is the longest line of a journal: the largest event and its head.
-const MaxLine = event.MaxSize + 256
+// MaxLine is the longest line of a journal: the largest event with its head and its seal.
+const MaxLine = event.MaxSize + 512
 
-// EncodeRecord makes the record of an event:
+// EncodeRecord makes the record of an event, without a seal:
 //
-//	{"seq":1,"prev":"<64 hex digits>","version":2,"event":{…}}
+//	{"seq":1,"prev":"<64 hex digits>","version":3,"event":{…}}
 //
-// Only the first record has the version, which is that of the whole journal.
+// Only the first record has the version, which is that of the whole journal. A record that is
+// sealed ends with "seal". The first of them has the name of the project before the event, and
+// so has the first one that another project adds.
 //
 // The line has capacity for one more byte, so that a writer can append the newline without
 // copying it. It is read again before it is returned: a line that [DecodeRecord] cannot read
 // must never be appended.
 func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
+	return (&Chain{JobID: e.JobID, Head: Head{Seq: seq - 1, Digest: prev}}).encode(e)
+}
+
+// encode makes the record of an event, and seals it.
+func (c *Chain) encode(e event.Event) (Record, error) {
+	seq, prev := c.Head.Seq+1, c.Head.Digest
 	body, err := event.Marshal(e)
 	if err != nil {
 		return Record{}, fmt.Errorf("record %d: %w", seq, err)
@@ -37,24 +50,41 @@ func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
 	if len(body) > event.MaxSize {
 		return Record{}, fmt.Errorf("record %d: an event of %d bytes is larger than the limit of %d", seq, len(body), event.MaxSize)
 	}
-	line := make([]byte, 0, len(body)+128)
+	line := make([]byte, 0, len(body)+192)
 	line = fmt.Appendf(line, `{"seq":%d,"prev":"%s"`, seq, prev)
 	if seq == 1 {
 		line = fmt.Appendf(line, `,"version":%d`, Version)
 	}
+	if c.Sealer != nil && c.Sealer.project != c.Project {
+		if line, err = jsontext.AppendQuote(append(line, `,"project":`...), c.Sealer.project); err != nil {
+			return Record{}, fmt.Errorf("record %d: the name of the project: %w", seq, err)
+		}
+	}
 	line = append(line, `,"event":`...)
 	line = append(line, body...)
+	if c.Sealer != nil {
+		seal, err := c.Sealer.seal(recordSeal, c.Sealer.project, c.JobID, Head{seq, sha256.Sum256(line)})
+		if err != nil {
+			return Record{}, fmt.Errorf("record %d: seal it: %w", seq, err)
+		}
+		line = append(append(append(line, sealBefore...), seal...), '"')
+	}
 	line = append(line, '}')
 	if bytes.IndexByte(line, '\n') >= 0 {
 		return Record{}, fmt.Errorf("record %d: the encoded event holds a line break", seq)
 	}
 	// The record nests the event one level deeper, which can exceed the decoder's limit. Only
 	// the lexer checks it: decoding the event again would double the cost of a step.
-	if _, _, err := decodeHead(line); err != nil {
+	r, _, err := decodeHead(line)
+	if err != nil {
 		return Record{}, fmt.Errorf("record %d could not be read again, so it is not written: %w", seq, err)
 	}
-	return Record{Seq: seq, Prev: prev, Event: e, Line: line}, nil
+	r.Event = e
+	return r, nil
 }
+
+// sealBefore comes before the seal of a record, and the seal covers what comes before this.
+const sealBefore = `,"seal":"`
 
 // DecodeRecord reads one line of a journal, without its newline. [Chain] checks that it follows
 // from the line before. For an unknown event type it returns the record without the event, and
@@ -83,7 +113,9 @@ func decodeHead(line []byte) (Record, rawjson.Value, error) {
 		Seq     int64   `json:"seq"`
 		Prev    *Digest `json:"prev"`    // a pointer tells missing from zero
 		Version *int    `json:"version"` // of the first record
+		Project string  `json:"project"` // of the first record that is sealed in it
 		Event   span    `json:"event"`
+		Seal    string  `json:"seal"`
 	}
 	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
 		return Record{}, nil, fmt.Errorf("decode record: %w", err)
@@ -100,10 +132,26 @@ func decodeHead(line []byte) (Record, rawjson.Value, error) {
 		return Record{}, nil, errors.New("decode record: it has a version, and only the first record can have one")
 	case head.Seq == 1 && head.Version == nil:
 		return Record{}, nil, &VersionError{Version: 1}
-	case head.Seq == 1 && *head.Version != Version:
+	case head.Seq == 1 && (*head.Version > Version || *head.Version < oldest):
 		return Record{}, nil, &VersionError{Version: *head.Version}
+	case head.Seal != "" && !bytes.HasSuffix(line, []byte(sealBefore+head.Seal+`"}`)):
+		return Record{}, nil, errors.New("decode record: its seal is not at its end")
 	}
-	return Record{Seq: head.Seq, Prev: *head.Prev, Line: line}, body, nil
+	return Record{Seq: head.Seq, Prev: *head.Prev, Project: head.Project, Line: line, Seal: head.Seal}, body, nil
+}
+
+// digests returns the digest of a record, and that of the part which its seal covers.
+func (r Record) digests() (whole, sealed Digest) {
+	if r.Seal == "" {
+		return r.Digest(), Digest{}
+	}
+	covered := len(r.Line) - len(sealBefore+r.Seal+`"}`)
+	h := sha256.New()
+	h.Write(r.Line[:covered])
+	h.Sum(sealed[:0])
+	h.Write(r.Line[covered:])
+	h.Sum(whole[:0])
+	return whole, sealed
 }
 
 // A span is the position of a value in its line. Copying all events would double the time to
@@ -128,8 +176,20 @@ type Head struct {
 // A Chain checks that each record of a job follows from the one before. A Chain with only a
 // JobID comes before the first record.
 type Chain struct {
-	JobID string
-	Head  Head // the last record
+	JobID   string
+	Head    Head    // the last record
+	Project string  // that sealed the last record
+	Sealer  *Sealer // seals the records of Next; nil for none
+
+	seal   string // of the last record
+	sealed Head   // what it covers
+}
+
+// ChainAt returns the chain after a record that was read and checked before. project is the one
+// that sealed it.
+func ChainAt(jobID, project string, last Record) Chain {
+	whole, sealed := last.digests()
+	return Chain{JobID: jobID, Project: project, Head: Head{last.Seq, whole}, seal: last.Seal, sealed: Head{last.Seq, sealed}}
 }
 
 // Next makes the record of e that follows. The chain moves on only when the record
@@ -138,7 +198,7 @@ func (c *Chain) Next(e event.Event) (Record, error) {
 	if e.Body != nil && e.JobID != c.JobID {
 		return Record{}, fmt.Errorf("an event of job %q does not belong in the journal of job %q", e.JobID, c.JobID)
 	}
-	return EncodeRecord(c.Head.Seq+1, c.Head.Digest, e)
+	return c.encode(e)
 }
 
 // Accept checks that r follows, and moves on. A failure is a [*DamageError].
@@ -165,7 +225,9 @@ func (c *Chain) accept(r Record) error {
 	if r.Prev != c.Head.Digest {
 		return c.Damage("it does not follow from the record before, which was changed or replaced")
 	}
-	c.Head = Head{Seq: r.Seq, Digest: sha256.Sum256(r.Line)}
+	whole, sealed := r.digests()
+	c.Head, c.seal, c.sealed = Head{r.Seq, whole}, r.Seal, Head{r.Seq, sealed}
+	c.Project = cmp.Or(r.Project, c.Project)
 	return nil
 }
 

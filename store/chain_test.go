@@ -90,7 +90,7 @@ func TestHostileText(t *testing.T) {
 // One spelling is right, and each of these is another.
 func TestDecodeIsStrict(t *testing.T) {
 	e := `{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1}`
-	good := `{"seq":1,"prev":"` + zeros + `","version":2,"event":` + e + `}`
+	good := `{"seq":1,"prev":"` + zeros + `","version":3,"event":` + e + `}`
 	if _, err := store.DecodeRecord([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +106,13 @@ func TestDecodeIsStrict(t *testing.T) {
 		"number as text":   strings.Replace(good, `"seq":1`, `"seq":"1"`, 1),
 		"huge number":      strings.Replace(good, `"seq":1`, `"seq":9223372036854775808`, 1),
 		"null number":      strings.Replace(good, `"seq":1`, `"seq":null`, 1),
-		"no prev":          `{"seq":1,"version":2,"event":` + e + `}`,
+		"no prev":          `{"seq":1,"version":3,"event":` + e + `}`,
 		"null prev":        strings.Replace(good, `"`+zeros+`"`, `null`, 1),
 		"short prev":       strings.Replace(good, zeros, zeros[2:], 1),
 		"long prev":        strings.Replace(good, zeros, zeros+"00", 1),
 		"upper-case prev":  strings.Replace(good, zeros, strings.Repeat("A", 64), 1),
 		"prev of letters":  strings.Replace(good, zeros, strings.Repeat("g", 64), 1),
-		"no event":         `{"seq":1,"prev":"` + zeros + `","version":2}`,
+		"no event":         `{"seq":1,"prev":"` + zeros + `","version":3}`,
 		"null event":       strings.Replace(good, e, `null`, 1),
 		"event as text":    strings.Replace(good, e, `"x"`, 1),
 		"unknown member":   strings.Replace(good, `{"seq"`, `{"x":1,"seq"`, 1),
@@ -121,7 +121,7 @@ func TestDecodeIsStrict(t *testing.T) {
 		"doubled in event": strings.Replace(good, `"id":"e"`, `"id":"e","id":"f"`, 1),
 		"case in event":    strings.Replace(good, `"type"`, `"Type"`, 1),
 		"something behind": good + `{}`,
-		"version of text":  strings.Replace(good, `"version":2`, `"version":"2"`, 1),
+		"version of text":  strings.Replace(good, `"version":3`, `"version":"3"`, 1),
 		"later version":    strings.Replace(good, `"seq":1`, `"seq":2`, 1), // only the first record has one
 		"invalid UTF-8":    strings.Replace(good, `"id":"e"`, "\"id\":\"\xff\"", 1),
 	} {
@@ -133,7 +133,7 @@ func TestDecodeIsStrict(t *testing.T) {
 
 // A journal of another version is not damage: its first record says what it is.
 func TestOtherVersions(t *testing.T) {
-	line := `{"seq":1,"prev":"` + zeros + `","version":2,"event":{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1}}`
+	line := `{"seq":1,"prev":"` + zeros + `","version":3,"event":{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1}}`
 	for _, tt := range []struct {
 		member  string
 		version int
@@ -141,9 +141,9 @@ func TestOtherVersions(t *testing.T) {
 	}{
 		{``, 1, "job job1 was recorded by an older, unreleased version of perstack and cannot be read; start a new job"},
 		{`"version":1,`, 1, "older, unreleased version"},
-		{`"version":3,`, 3, "job job1 was recorded by a newer version of perstack (journal version 3, this one reads 2); use that version"},
+		{`"version":4,`, 4, "job job1 was recorded by a newer version of perstack (journal version 4, this one reads 3); use that version"},
 	} {
-		old := []byte(strings.Replace(line, `"version":2,`, tt.member, 1))
+		old := []byte(strings.Replace(line, `"version":3,`, tt.member, 1))
 		for name, read := range map[string]func(*store.Chain) error{
 			"Decode": func(c *store.Chain) error { _, err := c.Decode(old); return err },
 			"Skip":   func(c *store.Chain) error { return c.Skip(old) },
@@ -164,7 +164,7 @@ func TestOtherVersions(t *testing.T) {
 
 // What a newer release adds to an event survives; its new types are told from damage.
 func TestNewerReleases(t *testing.T) {
-	line := `{"seq":1,"prev":"` + zeros + `","version":2,"event":{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1,"mood":"good"}}`
+	line := `{"seq":1,"prev":"` + zeros + `","version":3,"event":{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1,"mood":"good"}}`
 	r, err := store.DecodeRecord([]byte(line))
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,9 @@ func (b broken) Read(context.Context, string, int64) iter.Seq2[store.Record, err
 	}
 }
 
-func (b broken) RecordedHead(context.Context, string) (store.Head, error) { return b.head, nil }
+func (b broken) RecordedHead(context.Context, string) (store.Recorded, error) {
+	return store.Recorded{Head: b.head}, nil
+}
 
 func TestVerify(t *testing.T) {
 	all := sample(t)
@@ -237,7 +239,7 @@ func TestVerify(t *testing.T) {
 		})
 	}
 	_, err := store.Verify(t.Context(), broken{records: all[:7], head: head(10)}, "job1")
-	if want := "journal of job job1 is damaged at record 8: the journal ends at record 7, but 11 were recorded; restore the journal from a backup"; err == nil || err.Error() != want {
+	if want := "journal of job job1 is damaged at record 8: the journal was cut back: it ends at record 7, but 11 were recorded; restore the journal from a backup"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -247,7 +249,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	for _, r := range sample(f) {
 		f.Add(r.Line)
 	}
-	f.Add([]byte(`{"seq":1,"prev":"` + zeros + `","version":2,"event":{"type":"unheard"}}`))
+	f.Add([]byte(`{"seq":1,"prev":"` + zeros + `","version":3,"event":{"type":"unheard"}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		r, err := store.DecodeRecord(line)
 		if err != nil {

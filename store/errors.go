@@ -31,6 +31,27 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("journal of job %s is damaged at record %d: %s", e.JobID, e.Seq, e.Reason)
 }
 
+// A LostError says that another program removed, replaced or truncated a journal while it was
+// written.
+type LostError struct {
+	JobID   string
+	Path    string // of the journal
+	How     string // "removed", "replaced", "truncated" or "extended"
+	Records int64  // that were written
+	Safe    int64  // the last record that is still there
+}
+
+func (e *LostError) Error() string {
+	safe := fmt.Sprintf("none of its %d records is saved there", e.Records)
+	switch {
+	case e.Safe == e.Records:
+		safe = fmt.Sprintf("its %d records are saved there, before what that program added", e.Records)
+	case e.Safe > 0:
+		safe = fmt.Sprintf("of its %d records only the first %d are saved there", e.Records, e.Safe)
+	}
+	return fmt.Sprintf("the journal of job %s was %s by another program while it was written (%s): %s", e.JobID, e.How, e.Path, safe)
+}
+
 // A VersionError says that a journal has another format than this version of perstack
 // writes and reads.
 type VersionError struct {

@@ -66,6 +66,16 @@ type Record struct {
 	Prev  Digest
 	Event event.Event
 	Line  []byte // the record as it is stored, without the newline; not to be changed
+
+	Project string // if it is the first one that the project sealed
+	Seal    string // "" if it is not sealed
+}
+
+// A Recorded is the address of the last committed record, as a [HeadKeeper] has it. The zero
+// Recorded stands for none.
+type Recorded struct {
+	Head Head
+	Seal string // by [Sealer.SealHead]
 }
 
 // A Digest is the SHA-256 of a record's line. The zero Digest comes before the first record.

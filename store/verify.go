@@ -14,26 +14,40 @@ type Report struct {
 	Unknown  int64 // of these, the ones of an unknown event type
 	Last     Head  // the last valid record
 	Recorded Head  // the last committed record according to a [HeadKeeper]; zero if unknown
+
+	Sealed  int64  // records with a valid seal
+	Project string // that recorded the job, if it is sealed
 }
 
 // A HeadKeeper is a [Store] that keeps the last committed record's address outside the journal.
 // Without it, a journal that was cut between two records looks complete.
 type HeadKeeper interface {
-	// RecordedHead returns the zero Head if it has none.
-	RecordedHead(ctx context.Context, jobID string) (Head, error)
+	// RecordedHead returns the zero value if it has none.
+	RecordedHead(ctx context.Context, jobID string) (Recorded, error)
 }
 
 // Verify reads the journal of a job and checks every record, the chain that links
 // them, and the recorded head. Damage is returned as a [*DamageError] that names the
 // first bad record; the report covers the records before it.
 func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
+	return VerifySeals(ctx, s, jobID, nil)
+}
+
+// VerifySeals is [Verify], and checks all seals as well. If nothing is damaged, it returns the
+// first bad seal as a [*SealError]. The project of the sealer does not matter: the report names
+// the one that sealed the job.
+func VerifySeals(ctx context.Context, s Store, jobID string, sealer *Sealer) (Report, error) {
 	var report Report
-	if keeper, ok := s.(HeadKeeper); ok {
+	var recorded Recorded
+	var wrong error // the first bad seal
+	keeper, keeps := s.(HeadKeeper)
+	if keeps {
 		// The head is read first: a writer can be active, and the journal only grows.
 		var err error
-		if report.Recorded, err = keeper.RecordedHead(ctx, jobID); err != nil {
+		if recorded, err = keeper.RecordedHead(ctx, jobID); err != nil {
 			return report, err
 		}
+		report.Recorded = recorded.Head
 	}
 	before := report // without the last record
 	chain := Chain{JobID: jobID}
@@ -57,13 +71,26 @@ func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
 			return report, err
 		}
 		before = report
-		report.Records, report.Last = r.Seq, chain.Head
+		report.Records, report.Last, report.Project = r.Seq, chain.Head, chain.Project
+		if sealer != nil {
+			if err := sealer.check(chain.seal, recordSeal, chain.Project, jobID, chain.sealed); err == nil {
+				report.Sealed++
+			} else if wrong == nil {
+				wrong = err
+			}
+		}
 		if unknown {
 			report.Unknown++
 		}
 	}
 	if damage == nil {
-		return report, chain.CheckEnd(report.Recorded)
+		if err := chain.CheckEnd(report.Recorded); err != nil {
+			return report, err
+		}
+		if sealer != nil && wrong == nil && keeps && report.Records > 0 {
+			wrong = sealer.check(recorded.Seal, headSeal, chain.Project, jobID, recorded.Head)
+		}
+		return report, wrong
 	}
 	if link := chain.BrokenLink(bad, next, report.Recorded); link != nil {
 		damage = link
@@ -94,7 +121,7 @@ func (c *Chain) CheckEnd(recorded Head) error {
 	if c.Head.Seq >= recorded.Seq {
 		return nil
 	}
-	return c.Damage("the journal ends at record %d, but %d were recorded; restore the journal from a backup", c.Head.Seq, recorded.Seq)
+	return c.Damage("the journal was cut back: it ends at record %d, but %d were recorded; restore the journal from a backup", c.Head.Seq, recorded.Seq)
 }
 
 // A JobFinder is a [Store] that finds one job without listing all.

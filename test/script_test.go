@@ -2,10 +2,12 @@ package test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +80,7 @@ func TestScripts(t *testing.T) {
 			"extends":    extends,
 			"checkpoint": checkpoint,
 			"exitcode":   exitcode,
+			"rechain":    rechain,
 			"llm":        startLLM,
 		},
 	})
@@ -168,6 +171,23 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	for name, value := range env {
 		ts.Setenv(name, value)
 	}
+}
+
+// rechain changes the lines of a journal and links them again, as anybody can who can write it.
+func rechain(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: rechain JOURNAL REGEXP REPLACEMENT")
+	}
+	link := regexp.MustCompile(`"prev":"[0-9a-f]{64}"`)
+	prev := fmt.Sprintf("%064d", 0)
+	var out []byte
+	for line := range bytes.Lines([]byte(ts.ReadFile(args[0]))) {
+		line = regexp.MustCompile(args[1]).ReplaceAll(bytes.TrimSuffix(line, []byte("\n")), []byte(args[2]))
+		line = link.ReplaceAll(line, []byte(`"prev":"`+prev+`"`))
+		prev = fmt.Sprintf("%x", sha256.Sum256(line))
+		out = append(append(out, line...), '\n')
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), out, 0o600))
 }
 
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {

@@ -98,7 +98,7 @@ and continue a run from any checkpoint.`,
 	root.AddCommand(
 		demo.New(h, nil),
 		docker.New(h, nil),
-		jobs.New(h, nil),
+		jobs.New(h, nil, nil),
 		egress.New(h, nil),
 		inspect.New(h, nil),
 		install.New(h, nil),

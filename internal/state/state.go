@@ -1,6 +1,7 @@
 // Package state knows the user's state directory, where perstack keeps what no workspace may
 // contain:
 //
+//	<state>/seal.keys                  the keys that seal the records of jobs
 //	<state>/projects/<name>-<hash>/    one directory for each project
 //	    project.json                   which project it is
 //	    jobs/                          its history (package store/file)
@@ -8,8 +9,8 @@
 // A project is the directory of a perstack.toml, or a workspace without one. The hash is that
 // of its path, so two projects of one name have two histories.
 //
-// The package decides where things lie. It reads and writes nothing but project.json. Start
-// reading at [Find], then [Dir.Project].
+// The package decides where things lie. It reads and writes nothing but project.json and the
+// keys. Start reading at [Find], then [Dir.Project].
 package state
 
 import (
@@ -78,6 +79,9 @@ type Project struct {
 	State string // below the state directory
 }
 
+// ID names the project. It changes when the project is moved.
+func (p Project) ID() string { return filepath.Base(p.State) }
+
 // Project returns the project in a directory. A directory that is reached through a symbolic
 // link is the same project.
 func (d Dir) Project(dir string) (Project, error) {
@@ -85,7 +89,7 @@ func (d Dir) Project(dir string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	if path, err = resolve(path); err != nil {
+	if path, err = Resolve(path); err != nil {
 		return Project{}, err
 	}
 	sum := sha256.Sum256([]byte(path))
@@ -93,14 +97,14 @@ func (d Dir) Project(dir string) (Project, error) {
 	return Project{Path: path, State: filepath.Join(string(d), projectsName, id)}, nil
 }
 
-// resolve returns a path without symbolic links. A project that was removed has a history
+// Resolve returns a path without symbolic links. A project that was removed has a history
 // still, so of its path only what exists is resolved.
-func resolve(path string) (string, error) {
+func Resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
 		return real, err
 	}
-	parent, err := resolve(filepath.Dir(path))
+	parent, err := Resolve(filepath.Dir(path))
 	return filepath.Join(parent, filepath.Base(path)), err
 }
 
@@ -122,6 +126,8 @@ type record struct {
 	Path string `json:"path"`
 	// OldHistory says that the user was told of the history of an older version.
 	OldHistory bool `json:"oldHistory,omitzero"`
+	// Adopted are the ids that the project had before it was moved.
+	Adopted []string `json:"adopted,omitempty"`
 }
 
 // Projects returns the projects that have state, by path. A directory without a readable
@@ -149,7 +155,7 @@ func (p Project) Record() error {
 	if _, err := p.read(); err == nil {
 		return nil
 	}
-	return p.write(record{Path: p.Path})
+	return p.write(record{})
 }
 
 // TellOldHistory reports whether the user has not been told of the history of an older version
@@ -159,7 +165,36 @@ func (p Project) TellOldHistory() (bool, error) {
 	if err == nil && r.OldHistory {
 		return false, nil
 	}
-	return true, p.write(record{Path: p.Path, OldHistory: true})
+	r.OldHistory = true
+	return true, p.write(r)
+}
+
+// Adopt records that the project has taken over the history of another, and what that one has
+// taken over before.
+func (p Project) Adopt(other Project) error {
+	r, err := p.read()
+	if err != nil && !userfile.Absent(err) {
+		return err
+	}
+	before, err := other.Adopted()
+	if err != nil {
+		return err
+	}
+	for _, id := range append(before, other.ID()) {
+		if !slices.Contains(r.Adopted, id) {
+			r.Adopted = append(r.Adopted, id)
+		}
+	}
+	return p.write(r)
+}
+
+// Adopted returns the ids of the projects whose history this one has taken over.
+func (p Project) Adopted() ([]string, error) {
+	r, err := p.read()
+	if userfile.Absent(err) {
+		return nil, nil
+	}
+	return r.Adopted, err
 }
 
 // Forget removes project.json, so that the project is no longer listed. Its jobs are elsewhere.
@@ -175,6 +210,7 @@ func (p Project) read() (r record, err error) {
 
 // write replaces project.json, so that a reader sees the old one or the new one.
 func (p Project) write(r record) error {
+	r.Path = p.Path
 	data, err := json.Marshal(r, jsontext.WithIndent("  "))
 	if err != nil {
 		return err

@@ -30,8 +30,8 @@ func TestTornTail(t *testing.T) {
 		}
 	}
 	for _, tail := range garbage {
-		// The last record was never committed, so job.json does not know of it.
-		os.Remove(s.path(summaryName))
+		// The last record was never committed, so the head does not know of it.
+		os.Remove(s.path(headName))
 		writeFile(t, name, append(bytes.Join(all[:before], nil), tail...))
 		if n := count(t, s); n != before {
 			t.Fatalf("a reader sees %d records before a torn one, want %d", n, before)
@@ -141,8 +141,7 @@ func TestRearranged(t *testing.T) {
 	}
 }
 
-// A journal that was cut between two records is whole by itself. The head in job.json
-// tells.
+// A journal that was cut between two records is whole by itself. The recorded head tells.
 func TestCutAtRecord(t *testing.T) {
 	s, name, whole := sampleJob(t)
 	all := lines(whole)
@@ -151,7 +150,7 @@ func TestCutAtRecord(t *testing.T) {
 		check := func(err error) {
 			t.Helper()
 			wantDamage(t, err, int64(n)+1)
-			if want := fmt.Sprintf("the journal ends at record %d, but 11 were recorded", n); !strings.Contains(err.Error(), want) {
+			if want := fmt.Sprintf("it ends at record %d, but 11 were recorded", n); !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}
@@ -176,12 +175,12 @@ func TestCutAtRecord(t *testing.T) {
 	}
 	// Cut and written again: the chain is right, the history is another.
 	writeFile(t, name, bytes.Join(all[:10], nil))
-	summary := readFile(t, s.path(summaryName))
-	os.Remove(s.path(summaryName))
+	head := readFile(t, s.path(headName))
+	os.Remove(s.path(headName))
 	j := mustOpen(t, s)
 	mustAppend(t, j, storetest.Note("job1", 1, "another end"))
 	mustClose(t, j)
-	writeFile(t, s.path(summaryName), summary)
+	writeFile(t, s.path(headName), head)
 	_, err := s.Open(t.Context(), "job1")
 	wantDamage(t, err, 11)
 	_, err = store.Verify(t.Context(), s, "job1")
@@ -245,6 +244,7 @@ func TestUnknownType(t *testing.T) {
 	tampered := bytes.Replace(all[10], []byte(`"type":"completeRun"`), []byte(`"type":"teleportRun"`), 1)
 	writeFile(t, name, append(bytes.Join(all[:10], nil), tampered...))
 	os.Remove(s.path(summaryName))
+	os.Remove(s.path(headName))
 	_, err := s.Open(t.Context(), "job1")
 	if !errors.Is(err, event.ErrUnknownType) || !strings.Contains(err.Error(), "record 11 has an event type that this version of perstack does not know; use a newer one") {
 		t.Errorf("Open: %v", err)

@@ -34,23 +34,31 @@ func example(t *testing.T) (*Store, string) {
 	return s, dir
 }
 
+// exampleSealer has the key that the page names.
+var exampleSealer = store.NewSealer("errands-9c3b0f6d2a417e85", store.SealKey([]byte("an example that is not a secret!")))
+
 // The example is a journal: it verifies, it is what this version would write, and
 // the summary shown is its summary.
 func TestDocumentedJournal(t *testing.T) {
 	s, dir := example(t)
-	report, err := store.Verify(t.Context(), s, exampleID)
-	if err != nil || report.Records != 11 || report.Unknown != 0 {
+	writeFile(t, filepath.Join(dir, headName), []byte(block(t, "head")))
+	report, err := store.VerifySeals(t.Context(), s, exampleID, exampleSealer)
+	if err != nil || report.Records != 11 || report.Unknown != 0 || report.Sealed != 11 || report.Recorded != report.Last {
 		t.Fatalf("%+v, %v", report, err)
 	}
+	chain := store.Chain{JobID: exampleID, Sealer: exampleSealer}
 	for r, err := range s.Read(t.Context(), exampleID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := store.EncodeRecord(r.Seq, r.Prev, r.Event); err != nil || string(again.Line) != string(r.Line) {
+		if again, err := chain.Next(r.Event); err != nil || string(again.Line) != string(r.Line) {
 			t.Errorf("this version would write (%v)\n%s", err, again.Line)
 		}
+		if err := chain.Accept(r); err != nil {
+			t.Fatal(err)
+		}
 	}
-	j, err := s.Open(t.Context(), exampleID)
+	j, err := s.WithSeal(exampleSealer).Open(t.Context(), exampleID)
 	if err != nil {
 		t.Fatal(err)
 	}

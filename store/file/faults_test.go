@@ -43,6 +43,10 @@ var expected = []struct {
 	{OpRemove, "lock", nil, logged},
 	{"*", "lock*", unix.EACCES, told},
 	{"*", "lock*", nil, logged},
+	// Without the head nothing begins. Later an older one is true as well.
+	{"*", "head.tmp", nil, told},
+	{OpRename, headName, nil, told},
+	{"*", headName, nil, logged},
 	// The summary is a cache.
 	{"*", "job.json*", nil, logged},
 	// A torn end is not cut off before it is safe elsewhere.

@@ -3,7 +3,8 @@
 //	<storage>/.gitignore               "*"; in jobs, if the directory holds other things too
 //	<storage>/jobs/<jobId>/
 //	    journal.jsonl                  the records, one a line; the truth
-//	    job.json                       a summary and the head; a cache
+//	    head                           the last committed record, to notice a journal that was cut back
+//	    job.json                       a summary; a cache
 //	    lock                           the process that is writing, while there is one
 //	    journal.torn-1                 an incomplete end after a power cut
 //
@@ -40,6 +41,7 @@ type Store struct {
 	allowLink bool
 	log       *slog.Logger
 	disk      disk
+	sealer    *store.Sealer
 }
 
 // Options change how a [Store] works.
@@ -59,6 +61,7 @@ var (
 	_ store.Store      = (*Store)(nil)
 	_ store.HeadKeeper = (*Store)(nil)
 	_ store.JobFinder  = (*Store)(nil)
+	_ store.Sealing    = (*Store)(nil)
 )
 
 // New returns the store in dir. It creates nothing. A nil opts stands for the defaults.
@@ -78,6 +81,13 @@ func New(dir string, opts *Options) *Store {
 	return s
 }
 
+// WithSeal implements [store.Sealing].
+func (s *Store) WithSeal(sealer *store.Sealer) store.Store {
+	sealed := *s
+	sealed.sealer = sealer
+	return &sealed
+}
+
 // Open implements [store.Store]. It reads the whole journal once, to check it and to fold
 // the summary from it.
 func (s *Store) Open(ctx context.Context, jobID string) (store.Journal, error) {
@@ -91,7 +101,7 @@ func (s *Store) Open(ctx context.Context, jobID string) (store.Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open job %s: %w", jobID, orFull(err, s.hasRecords(jobID)))
 	}
-	j := &journal{id: jobID, dir: dir, parents: parents, log: s.log.With("job", jobID), disk: s.disk}
+	j := &journal{id: jobID, path: filepath.Join(s.dir, jobsName, jobID, journalName), dir: dir, parents: parents, log: s.log.With("job", jobID), disk: s.disk, sealer: s.sealer}
 	if err := j.open(ctx); err != nil {
 		_ = j.abandon() // the first error says what is wrong
 		return nil, err
@@ -131,7 +141,7 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 				continue
 			}
 			if damaged(err) {
-				recorded, _ := readSummary(dir, jobID) // without it, the error stays as it is
+				recorded, _ := readHead(dir) // without it, the error stays as it is
 				err = r.explain(err, recorded)
 			}
 			if !yield(rec, err) || err != nil && !errors.Is(err, event.ErrUnknownType) {

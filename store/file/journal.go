@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +18,16 @@ import (
 // appended during a sync: syncing is locked before mu where both are needed.
 type journal struct {
 	id      string
+	path    string // of the journal
 	dir     *os.Root
 	parents []string // directories to sync with the first record of a new journal
 	log     *slog.Logger
 	disk    disk
-	f       *os.File
+	sealer  *store.Sealer
 	owner   owner
+
+	f        *os.File
+	headFile *os.File
 
 	mu      sync.Mutex
 	now     position // after the last record
@@ -42,15 +47,28 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 	if err := j.usable(); err != nil {
 		return store.Record{}, err
 	}
-	chain := store.Chain{JobID: j.id, Head: j.now.head}
+	chain := store.Chain{JobID: j.id, Head: j.now.head, Project: j.now.project, Sealer: j.sealer}
 	rec, err := chain.Next(e)
 	if err != nil {
 		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, err)
 	}
+	info, err := j.f.Stat()
+	if err == nil {
+		err = j.resized(info.Size())
+	}
+	if err != nil {
+		j.broken = err
+		return store.Record{}, err
+	}
 	if err := j.write(rec.Line, e.IsTerminal()); err != nil {
 		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, orFull(err, j.begun()))
 	}
-	j.now = position{store.Head{Seq: rec.Seq, Digest: rec.Digest()}, j.now.length + int64(len(rec.Line)) + 1, j.now.job.Apply(e)}
+	j.now = position{
+		head:    store.Head{Seq: rec.Seq, Digest: rec.Digest()},
+		length:  j.now.length + int64(len(rec.Line)) + 1,
+		job:     j.now.job.Apply(e),
+		project: cmp.Or(rec.Project, j.now.project),
+	}
 	// The end of a delegate is not the end of the job, and there may be thousands.
 	j.summary = j.summary || e.IsTerminal() && e.RunID == j.now.job.CoordinatorRunID
 	return rec, nil
@@ -111,15 +129,7 @@ func (j *journal) commit(target int64) error {
 	if err != nil {
 		return err
 	}
-	err = j.disk.sync(j.f)
-	if err == nil && j.durable.length == 0 {
-		err = j.syncParents()
-	}
-	if err != nil {
-		// After a failed sync the kernel forgets which pages it could not write, and
-		// the next sync succeeds without them. Only a new reading of the file, in a
-		// new Open, tells what is there.
-		err = fmt.Errorf("job %s: the journal could not be made durable (%w); check the disk, then continue the job", j.id, orFull(err, true))
+	if err := j.makeDurable(upTo, due); err != nil {
 		j.mu.Lock()
 		j.broken = err
 		j.mu.Unlock()
@@ -128,6 +138,28 @@ func (j *journal) commit(target int64) error {
 	j.durable = upTo
 	if due {
 		j.writeSummary(&j.owner)
+	}
+	return nil
+}
+
+// makeDurable makes the journal durable, and records how far it is.
+func (j *journal) makeDurable(upTo position, due bool) error {
+	first := j.durable.length == 0
+	err := j.disk.sync(j.f)
+	if err == nil {
+		if err := j.lost(upTo); err != nil {
+			return err
+		}
+		j.writeHead(upTo, due || first)
+		if first {
+			err = j.syncParents()
+		}
+	}
+	if err != nil {
+		// After a failed sync the kernel forgets which pages it could not write, and
+		// the next sync succeeds without them. Only a new reading of the file, in a
+		// new Open, tells what is there.
+		return fmt.Errorf("job %s: the journal could not be made durable (%w); check the disk, then continue the job", j.id, orFull(err, true))
 	}
 	return nil
 }
@@ -176,6 +208,12 @@ func (j *journal) Close() error {
 	j.mu.Unlock()
 
 	err := j.commit(target)
+	if err == nil && j.durable.length > 0 {
+		err = j.lost(j.durable) // since the last commit
+	}
+	if errors.As(err, new(*store.LostError)) {
+		return errors.Join(err, j.abandon()) // there is nothing to complete
+	}
 	if err == nil && j.reserve.end > target {
 		if cut := j.reserve.cut(target); cut != nil {
 			j.log.Warn("the space reserved for the journal could not be freed", "error", cut)
@@ -191,11 +229,14 @@ func (j *journal) Close() error {
 // abandon releases the files and the lock, without changing the disk.
 func (j *journal) abandon() error {
 	var err error
+	if j.headFile != nil {
+		err = j.headFile.Close()
+	}
 	if j.f != nil {
 		// A process that another goroutine is starting inherits this file, and with it the
 		// lock, for a moment. If unlocking fails, closing releases it later.
 		_ = unlock(j.f)
-		err = j.f.Close()
+		err = errors.Join(err, j.f.Close())
 	}
 	return errors.Join(err, j.dir.Close())
 }

@@ -34,8 +34,8 @@ func TestFailedSyncPoisons(t *testing.T) {
 	if err := j.Close(); !errors.Is(err, first) {
 		t.Errorf("Close: %v", err)
 	}
-	if head, err := s.RecordedHead(t.Context(), "job1"); err != nil || head.Seq != 11 {
-		t.Errorf("the recorded head is %d (%v), want 11, the last that is known to be durable", head.Seq, err)
+	if head, err := s.RecordedHead(t.Context(), "job1"); err != nil || head.Head.Seq != 11 {
+		t.Errorf("the recorded head is %d (%v), want 11, the last that is known to be durable", head.Head.Seq, err)
 	}
 	mustClose(t, mustOpen(t, s)) // a new reading of the file starts afresh
 	if n := count(t, s); n != 12 {

@@ -53,8 +53,8 @@ func TestKilledAtEveryOperation(t *testing.T) {
 				}
 				killed(t, state, op, strconv.Itoa(op.N))
 				kills++
-				if op.Kind != OpWrite {
-					continue
+				if op.Kind != OpWrite || op.Name == headName {
+					continue // the system does not stop in the middle of a write of one sector
 				}
 				for _, size := range slices.Compact([]int{1, op.Size / 2, op.Size - 1}) {
 					killed(t, state, op, strconv.Itoa(op.N), strconv.Itoa(size))

@@ -56,9 +56,9 @@ func TestModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/journal.jsonl", "jobs/job1/job.json", "jobs/job1/lock")
+		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/head", "jobs/job1/journal.jsonl", "jobs/job1/job.json", "jobs/job1/lock")
 		mustClose(t, j)
-		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/journal.jsonl", "jobs/job1/job.json")
+		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/head", "jobs/job1/journal.jsonl", "jobs/job1/job.json")
 		if got := string(readFile(t, filepath.Join(outer, ".gitignore"))); got != "*\n" {
 			t.Errorf(".gitignore holds %q", got)
 		}
@@ -66,7 +66,7 @@ func TestModes(t *testing.T) {
 		os.Chmod(s.path(journalName), 0o644)
 		os.Chmod(s.path("."), 0o755)
 		mustClose(t, mustOpen(t, s))
-		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/journal.jsonl", "jobs/job1/job.json")
+		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/head", "jobs/job1/journal.jsonl", "jobs/job1/job.json")
 	}
 }
 
@@ -190,5 +190,5 @@ func TestStrangeHelpers(t *testing.T) {
 	}
 	mustAppend(t, j, storetest.Note("job1", 1, "x"))
 	mustClose(t, j)
-	checkModes(t, s.dir, ".gitignore", "jobs", "jobs/job1", "jobs/job1/journal.jsonl", "jobs/job1/job.json")
+	checkModes(t, s.dir, ".gitignore", "jobs", "jobs/job1", "jobs/job1/head", "jobs/job1/journal.jsonl", "jobs/job1/job.json")
 }

@@ -59,14 +59,18 @@ func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error
 		return store.JobInfo{}, err
 	}
 	defer dir.Close()
-	p := s.summary(dir, jobID)
+	p, err := readSummary(dir, jobID)
+	if err != nil { // a reader does without it
+		s.log.Warn("the summary of the job is not readable", "job", jobID, "error", err)
+	}
+	recorded := s.head(dir, jobID)
 	info := store.JobInfo{Job: p.job}
 	f, err := openRegular(dir, journalName)
 	if err != nil {
 		return info, noJournal(dir, jobID, err)
 	}
 	defer f.Close()
-	if info.Job, err = fold(ctx, f, jobID, p); err != nil {
+	if info.Job, err = fold(ctx, f, jobID, p, recorded); err != nil {
 		return info, err
 	}
 	if info.Job.ID == "" {
@@ -81,7 +85,7 @@ func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error
 	}
 	if !alive {
 		// Its writer may have finished just before the lock was checked.
-		info.Job, err = fold(ctx, f, jobID, p)
+		info.Job, err = fold(ctx, f, jobID, p, recorded)
 		info.Interrupted = info.Status == event.JobRunning
 	}
 	return info, err
@@ -90,13 +94,13 @@ func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error
 // fold brings a summary up to date with the journal. It reads the new records. If they do
 // not fit, it reads the whole journal to find out which of the two is wrong. A torn end is
 // ignored like an incomplete line: the next writer removes both.
-func fold(ctx context.Context, f *os.File, jobID string, recorded position) (event.Job, error) {
+func fold(ctx context.Context, f *os.File, jobID string, summary position, recorded mark) (event.Job, error) {
 	stat, err := f.Stat()
 	if err != nil {
-		return recorded.job, err
+		return summary.job, err
 	}
-	if stat.Size() >= recorded.length {
-		if job, err := foldFrom(ctx, f, jobID, recorded, recorded); !damaged(err) {
+	if stat.Size() >= summary.length {
+		if job, err := foldFrom(ctx, f, jobID, summary, recorded); !damaged(err) {
 			return job, err
 		}
 	}
@@ -104,7 +108,7 @@ func fold(ctx context.Context, f *os.File, jobID string, recorded position) (eve
 }
 
 // foldFrom folds the records after p, and compares them with the recorded head.
-func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded position) (event.Job, error) {
+func foldFrom(ctx context.Context, f *os.File, jobID string, p position, recorded mark) (event.Job, error) {
 	r := reader{f: f, chain: store.Chain{JobID: jobID, Head: p.head}, end: p.length, fleeting: true}
 	whole := p.length == 0 // otherwise job.json may be what is wrong
 	for {
@@ -135,20 +139,21 @@ func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded positio
 }
 
 // RecordedHead implements [store.HeadKeeper].
-func (s *Store) RecordedHead(_ context.Context, jobID string) (store.Head, error) {
+func (s *Store) RecordedHead(_ context.Context, jobID string) (store.Recorded, error) {
 	dir, err := s.openJob(jobID)
 	if err != nil {
-		return store.Head{}, err
+		return store.Recorded{}, err
 	}
 	defer dir.Close()
-	return s.summary(dir, jobID).head, nil
+	recorded := s.head(dir, jobID)
+	return store.Recorded{Head: recorded.head, Seal: recorded.seal}, nil
 }
 
-// summary returns what job.json says. If it cannot be read, a reader does without it.
-func (s *Store) summary(dir *os.Root, jobID string) position {
-	p, err := readSummary(dir, jobID)
+// head returns the recorded head. If it cannot be read, a reader does without it.
+func (s *Store) head(dir *os.Root, jobID string) mark {
+	recorded, err := readHead(dir)
 	if err != nil {
-		s.log.Warn("the summary of the job is not readable", "job", jobID, "error", err)
+		s.log.Warn("the head of the journal is not readable", "job", jobID, "error", err)
 	}
-	return p
+	return recorded
 }

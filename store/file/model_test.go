@@ -168,8 +168,8 @@ func (m *model) check(t *testing.T, rt *rapid.T) {
 	if n != len(m.lines) || torn != m.torn {
 		rt.Fatalf("%d records, torn %v, want %d, %v", n, torn, len(m.lines), m.torn)
 	}
-	if head, err := m.s.RecordedHead(t.Context(), "job1"); err != nil || head.Seq > int64(m.durable) {
-		rt.Fatalf("record %d is promised, and %d are durable (%v)", head.Seq, m.durable, err)
+	if head, err := m.s.RecordedHead(t.Context(), "job1"); err != nil || head.Head.Seq > int64(m.durable) {
+		rt.Fatalf("record %d is promised, and %d are durable (%v)", head.Head.Seq, m.durable, err)
 	}
 	if n == 0 {
 		return

@@ -37,7 +37,7 @@ func (j *journal) open(ctx context.Context) error {
 	return nil
 }
 
-// openFile opens the journal, and creates it for a new job. If job.json exists, a missing
+// openFile opens the journal, and creates it for a new job. If the job has begun, a missing
 // journal is not created again: its loss must be noticed.
 func (j *journal) openFile() error {
 	_, err := j.dir.Lstat(journalName)
@@ -57,7 +57,8 @@ func noJournal(dir *os.Root, jobID string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read job %s: %w", jobID, err)
 	}
-	if _, err := dir.Lstat(summaryName); errors.Is(err, fs.ErrNotExist) {
+	_, err = dir.Lstat(summaryName)
+	if recorded, _ := readHead(dir); recorded.length == 0 && errors.Is(err, fs.ErrNotExist) {
 		return store.NotFound(jobID)
 	}
 	return (&store.Chain{JobID: jobID}).Damage("the journal is missing; restore it from a backup")
@@ -71,6 +72,9 @@ func (j *journal) begin(rest tail) error {
 		return fmt.Errorf("open job %s: %w", j.id, unwritable(j.dir.Name(), err))
 	} else if err != nil {
 		j.log.Warn("the lock file could not be written", "error", err)
+	}
+	if err := j.openHead(); err != nil {
+		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}
 	j.reserve = reserve{disk: j.disk, f: j.f, end: j.now.length, limit: sizeLimit()}
 	if err := j.cutTail(rest); err != nil {
@@ -93,12 +97,12 @@ func (j *journal) begin(rest tail) error {
 // begun reports whether there is a record. The caller holds mu, or is alone.
 func (j *journal) begun() bool { return j.now.head.Seq > 0 }
 
-// load folds the journal and compares it with the recorded head. It changes nothing, and
-// returns what follows the last valid record.
+// load folds the journal, and compares it with the recorded head and its seal. It changes
+// nothing, and returns what follows the last valid record.
 func (j *journal) load(ctx context.Context) (tail, error) {
-	recorded, err := readSummary(j.dir, j.id)
+	recorded, err := readHead(j.dir)
 	if err != nil {
-		j.log.Warn("the summary of the job is not readable and will be rebuilt", "error", err)
+		j.log.Warn("the head of the journal is not readable and will be written again", "error", err)
 	}
 	var unknown error
 	var rest tail
@@ -139,6 +143,9 @@ func (j *journal) load(ctx context.Context) (tail, error) {
 	if unknown != nil {
 		return tail{}, fmt.Errorf("open job: %w", unknown)
 	}
-	j.now.head, j.now.length = r.chain.Head, r.end
+	if err := j.sealer.Check(r.chain, &store.Recorded{Head: recorded.head, Seal: recorded.seal}); err != nil {
+		return tail{}, err
+	}
+	j.now.head, j.now.length, j.now.project = r.chain.Head, r.end, r.chain.Project
 	return rest, nil
 }

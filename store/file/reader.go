@@ -58,13 +58,13 @@ func (r *reader) next(after int64) (store.Record, error) {
 	return rec, err
 }
 
-// emptied returns an error for a journal without any record if job.json knows of some: it
+// emptied returns an error for a journal without any record if the recorded head knows of some: it
 // would look like a job that has not begun.
 func (r *reader) emptied(dir *os.Root) error {
 	if r.chain.Head.Seq > 0 {
 		return nil
 	}
-	recorded, _ := readSummary(dir, r.chain.JobID) // an unreadable one knows of none
+	recorded, _ := readHead(dir) // an unreadable one knows of none
 	if recorded.head.Seq == 0 {
 		return nil
 	}

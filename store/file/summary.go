@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 
@@ -22,11 +21,12 @@ type position struct {
 	head   store.Head
 	length int64 // bytes before it
 	job    event.Job
+	// project sealed the last record before it. A position from job.json has none, which
+	// only readers use.
+	project string
 }
 
-// A summary is the content of job.json. All of it can be derived from the journal, with one
-// exception: that the journal once reached the head. So the head is always a durable one;
-// otherwise a power cut would look like a journal that was cut back.
+// A summary is the content of job.json. All of it can be derived from the journal.
 type summary struct {
 	Job  event.Job `json:",embed"`
 	Head struct {
@@ -40,33 +40,28 @@ type summary struct {
 // maxSummary is far more than a summary needs.
 const maxSummary = 1 << 20
 
-// anyLength is the recorded length if job.json exists and cannot be read: the journal may
-// have been durable up to any point.
-const anyLength = math.MaxInt64
-
-// readSummary returns what job.json says. A missing file gives the position before the
-// first record; an invalid one gives that with [anyLength], and an error.
+// readSummary returns what job.json says. A missing or an invalid file gives the position
+// before the first record; an invalid one also gives an error.
 func readSummary(dir *os.Root, jobID string) (position, error) {
-	unknown := position{length: anyLength}
 	f, err := openRegular(dir, summaryName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return position{}, nil
 	}
 	if err != nil {
-		return unknown, err
+		return position{}, err
 	}
 	defer f.Close()
 	var s summary
 	if err := json.UnmarshalRead(io.LimitReader(f, maxSummary), &s); err != nil {
-		return unknown, fmt.Errorf("read %s: %w", f.Name(), err)
+		return position{}, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	if s.Job.ID != jobID || s.Head.Seq < 1 || s.Head.Length < 1 {
-		return unknown, fmt.Errorf("read %s: it is not the summary of job %s", f.Name(), jobID)
+		return position{}, fmt.Errorf("read %s: it is not the summary of job %s", f.Name(), jobID)
 	}
-	return position{store.Head{Seq: s.Head.Seq, Digest: s.Head.Digest}, s.Head.Length, s.Job}, nil
+	return position{head: store.Head{Seq: s.Head.Seq, Digest: s.Head.Digest}, length: s.Head.Length, job: s.Job}, nil
 }
 
-// writeSummary writes p, which must be durable, to job.json.
+// writeSummary writes p to job.json.
 func (d disk) writeSummary(dir *os.Root, p position, o *owner) error {
 	s := summary{Job: p.job, Owner: o}
 	s.Head.Seq, s.Head.Digest, s.Head.Length = p.head.Seq, p.head.Digest, p.length
@@ -74,7 +69,7 @@ func (d disk) writeSummary(dir *os.Root, p position, o *owner) error {
 	if err != nil {
 		return err
 	}
-	return d.replace(dir, summaryName, bytes.NewReader(append(data, '\n')), true)
+	return d.replace(dir, summaryName, bytes.NewReader(append(data, '\n')), false)
 }
 
 // replace writes a file so that a reader sees the old content or the new one, with durable

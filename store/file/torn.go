@@ -17,7 +17,7 @@ import (
 // A power cut loses what was not committed, and not only at the end: a page that never
 // reached the disk reads as zeros, because its space was reserved, while the page after it
 // may be there. Such a torn end begins with a record that is complete and wrong, like
-// damage. Two things tell it apart. It lies after the head in job.json, so it was never
+// damage. Two things tell it apart. It lies after the recorded head, so it was never
 // committed; and it contains a NUL, which JSON never does.
 
 // tornName is the prefix of the files that torn ends are moved to.
@@ -37,7 +37,7 @@ func damaged(err error) bool {
 
 // tornBehind reports whether the bad record after r.end begins a torn end, given the
 // recorded head.
-func (r *reader) tornBehind(recorded position) (bool, error) {
+func (r *reader) tornBehind(recorded mark) (bool, error) {
 	if r.chain.Head.Seq < recorded.head.Seq || r.end < recorded.length {
 		return false, nil
 	}
@@ -58,7 +58,7 @@ func (r *reader) tornBehind(recorded position) (bool, error) {
 
 // tornTail returns the torn end that begins with the bad record, or the damage if it is not
 // a torn end.
-func (r *reader) tornTail(damage error, recorded position) (tail, error) {
+func (r *reader) tornTail(damage error, recorded mark) (tail, error) {
 	torn, err := r.tornBehind(recorded)
 	if err != nil {
 		return tail{}, err
@@ -74,7 +74,7 @@ func (r *reader) tornTail(damage error, recorded position) (tail, error) {
 }
 
 // explain adds to an error of the reader that the next writer will repair it, if so.
-func (r *reader) explain(err error, recorded position) error {
+func (r *reader) explain(err error, recorded mark) error {
 	damage, ok := errors.AsType[*store.DamageError](err)
 	if !ok {
 		return err
@@ -90,7 +90,7 @@ func (r *reader) explain(err error, recorded position) error {
 
 // blame returns the damage at the record after r.end, or at the record before it, if that
 // is the one that was changed.
-func (r *reader) blame(err error, recorded position) error {
+func (r *reader) blame(err error, recorded mark) error {
 	r.buf = nil
 	line, lineErr := r.line()
 	if lineErr != nil {

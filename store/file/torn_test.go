@@ -97,12 +97,12 @@ func TestDamageIsNotTorn(t *testing.T) {
 			return data
 		}, 0},
 		{"no telling what is durable", func(s *Store, data []byte) []byte {
-			writeFile(t, s.path(summaryName), []byte("{"))
+			writeFile(t, s.path(headName), []byte("{"))
 			return data
 		}, 13},
 		{"the head is on record", func(s *Store, data []byte) []byte {
-			text := readFile(t, s.path(summaryName))
-			writeFile(t, s.path(summaryName), bytes.Replace(text, []byte(`"seq": 11`), []byte(`"seq": 14`), 1))
+			text := readFile(t, s.path(headName))
+			writeFile(t, s.path(headName), bytes.Replace(text, []byte(`"seq":11`), []byte(`"seq":14`), 1))
 			return data
 		}, 13},
 	}
@@ -136,6 +136,7 @@ func TestTornFromTheStart(t *testing.T) {
 	clear(data[10:20])
 	writeFile(t, name, data)
 	os.Remove(s.path(summaryName))
+	os.Remove(s.path(headName))
 	j := mustOpen(t, s)
 	mustAppend(t, j, storetest.Sample("job1")...)
 	mustClose(t, j)

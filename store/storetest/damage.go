@@ -125,4 +125,6 @@ func (l Lines) Read(_ context.Context, jobID string, _ int64) iter.Seq2[store.Re
 }
 
 // RecordedHead implements [store.HeadKeeper].
-func (l Lines) RecordedHead(context.Context, string) (store.Head, error) { return l.Head, nil }
+func (l Lines) RecordedHead(context.Context, string) (store.Recorded, error) {
+	return store.Recorded{Head: l.Head}, nil
+}

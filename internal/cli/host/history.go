@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/store"
 )
 
 // A History says where the jobs of a project are recorded.
@@ -87,6 +88,62 @@ func (h History) Hidden() []string {
 	return []string{h.Dir, string(h.state)}
 }
 
+// Sealer returns what seals the jobs of the project, and checks those that it continues. It is
+// nil if the system names no state directory, where the key would be. The key is made when it is
+// first needed.
+func (h History) Sealer() (*store.Sealer, error) {
+	if h.state == "" {
+		return nil, nil
+	}
+	adopted, err := h.Project.Adopted()
+	if err != nil {
+		return nil, fmt.Errorf("read which projects this one was before: %w", err)
+	}
+	return store.NewLazySealer(h.Project.ID(), secrets(h.state.Keys)).Adopt(adopted...), nil
+}
+
+// Verifier returns what checks the seals of the jobs of all projects. It makes no key.
+func (h *Host) Verifier() (*store.Sealer, error) {
+	dir, err := h.StateDir()
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
+	return store.NewLazySealer("", secrets(dir.ReadKeys)), nil
+}
+
+func secrets(read func() ([]state.Key, error)) func() ([]store.SealKey, error) {
+	return func() (all []store.SealKey, err error) {
+		keys, err := read()
+		if err != nil {
+			return nil, &ExitError{Code: ExitUsage, Err: err}
+		}
+		for _, key := range keys {
+			all = append(all, key.Secret)
+		}
+		return all, nil
+	}
+}
+
+// In returns those of the directories that [History.Hidden] lists which are in a workspace, and
+// whether the state of the user is among them.
+func (h History) In(workspace string) (found []string, state bool, err error) {
+	at, err := resolvePath(workspace)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, dir := range h.Hidden() {
+		resolved, err := resolvePath(dir)
+		if err != nil {
+			return nil, false, err
+		}
+		if below, err := filepath.Rel(at, resolved); err == nil && filepath.IsLocal(below) {
+			found = append(found, dir)
+			state = state || dir == string(h.state)
+		}
+	}
+	return found, state, nil
+}
+
 // Begin records which project the history is of.
 func (h History) Begin() error {
 	if h.Chosen {
@@ -121,6 +178,15 @@ func (h History) OldHistory(workspace string) string {
 		}
 	}
 	return ""
+}
+
+// resolvePath returns a path without links, as far as it exists.
+func resolvePath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return state.Resolve(path)
 }
 
 // maxOldJobs bounds how many entries are looked at to recognise a history.

@@ -20,8 +20,8 @@ import (
 	"github.com/perstack-go/perstack/store/file"
 )
 
-// New returns the command. Tests hand in a runF to see the options.
-func New(h *host.Host, adoptF func(context.Context, *AdoptOptions) error) *cobra.Command {
+// New returns the command. Tests hand in functions to see the options.
+func New(h *host.Host, adoptF func(context.Context, *AdoptOptions) error, keyF func(context.Context, *KeyOptions) error) *cobra.Command {
 	return h.AddBelow(&cobra.Command{
 		Use:   "jobs",
 		Short: "Manage the history of a project",
@@ -29,8 +29,9 @@ func New(h *host.Host, adoptF func(context.Context, *AdoptOptions) error) *cobra
 
 The history lies outside of the project, in a directory that is named after the path of
 the project. docs/journal.md says where.`,
-		Example: `  perstack jobs adopt ~/old/path`,
-	}, newAdopt(h, adoptF))
+		Example: `  perstack jobs adopt ~/old/path
+  perstack jobs key`,
+	}, newAdopt(h, adoptF), newKey(h, keyF))
 }
 
 // AdoptOptions are what adopt works with.
@@ -101,7 +102,8 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	if !slices.Contains(projects, old) {
 		return host.Usagef("there is no history of %s; perstack log --all lists the projects that have one", old.Path)
 	}
-	if err := project.Record(); err != nil {
+	// First, so that a job which was moved can be continued whatever happens next.
+	if err := project.Adopt(old); err != nil {
 		return err
 	}
 	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))

@@ -146,10 +146,10 @@ func (a *everyProject) FindJob(ctx context.Context, jobID string) (store.JobInfo
 }
 
 // RecordedHead implements [store.HeadKeeper].
-func (a *everyProject) RecordedHead(ctx context.Context, jobID string) (store.Head, error) {
+func (a *everyProject) RecordedHead(ctx context.Context, jobID string) (store.Recorded, error) {
 	p, err := a.of(ctx, jobID)
 	if err != nil {
-		return store.Head{}, err
+		return store.Recorded{}, err
 	}
 	return p.store.RecordedHead(ctx, jobID)
 }

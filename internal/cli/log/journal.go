@@ -59,24 +59,35 @@ func (v *survey) reread(ctx context.Context, each func(r store.Record, known, sh
 	return nil
 }
 
-// verify checks a journal against itself and against the head on record.
+// verify checks a journal against itself, the recorded head and its seals.
 func verify(ctx context.Context, opts *Options, s store.Store, jobID string) error {
-	report, err := store.Verify(ctx, s, jobID)
-	damage := (*store.DamageError)(nil)
+	var sealer *store.Sealer // a store that was handed in is that of a program, with a key of its own
+	if opts.Store == nil {
+		var err error
+		if sealer, err = opts.Host.Verifier(); err != nil {
+			return err
+		}
+	}
+	report, err := store.VerifySeals(ctx, s, jobID, sealer)
 	switch {
-	case errors.As(err, &damage):
+	case errors.As(err, new(*store.DamageError)):
 		return fmt.Errorf("%w; %d intact records precede it", err, report.Records)
+	case errors.As(err, new(*store.SealError)):
+		return fmt.Errorf("%w; the chain of all %d records is intact, %d have a valid seal", err, report.Records, report.Sealed)
 	case err != nil:
 		return err
 	}
-	head := "head matches"
+	found := "head matches"
 	if report.Recorded == (store.Head{}) {
-		head = "no head on record"
+		found = "no head on record"
+	}
+	if sealer != nil {
+		found += ", sealed by your key"
 	}
 	if report.Unknown > 0 {
-		head += fmt.Sprintf(", %d of types that this version does not know", report.Unknown)
+		found += fmt.Sprintf(", %d of types that this version does not know", report.Unknown)
 	}
-	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, head)
+	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, found)
 	return err
 }
 

@@ -74,7 +74,6 @@ func TestReadsBesideAWriterAndWritesNothing(t *testing.T) {
 		"livejob --json":               `"type":"startGeneration"`,
 		"brokenjob":                    "Job: brokenjob (interrupted)",
 		"longjob --records":            `"seq":1`,
-		"longjob --verify":             "job longjob: 30 records, chain intact, head matches\n",
 		"--checkpoint cp1":             "Checkpoint: cp1",
 		"--latest --summary --verbose": "Job: brokenjob",
 		"longjob --tree":               "planner  run2 (head)  stoppedByError",
@@ -85,6 +84,10 @@ func TestReadsBesideAWriterAndWritesNothing(t *testing.T) {
 		if !strings.Contains(out, want) || errOut != "" || code != 0 {
 			t.Errorf("log %s: code %d, stderr %q, stdout without %q:\n%s", args, code, errOut, want, out)
 		}
+	}
+	// No program with a key has written it.
+	if _, errOut, code := perstackLog(t, nil, "longjob", "--verify", "--storage", dir); code != 1 || !strings.Contains(errOut, "job longjob is not sealed: record 1 has no seal") || !strings.Contains(errOut, "chain of all 30 records is intact") {
+		t.Errorf("verify: code %d, %s", code, errOut)
 	}
 	if after := snapshot(t, dir); after != before {
 		t.Error("the storage directory was changed")
@@ -178,7 +181,7 @@ func (closedPipe) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w",
 
 func TestClosedOutputIsQuiet(t *testing.T) {
 	dir := fileStore(t)
-	for _, args := range []string{"", "--json", "longjob", "longjob --json", "longjob --records", "--checkpoint cp1", "longjob --verify", "longjob --tree", "longjob --tree --json"} {
+	for _, args := range []string{"", "--json", "longjob", "longjob --json", "longjob --records", "--checkpoint cp1", "longjob --tree", "longjob --tree --json"} {
 		var errOut bytes.Buffer
 		cmd := New(&host.Host{Stdout: closedPipe{}, Stderr: &errOut, Dir: dir, Home: t.TempDir(), Source: engine.FixedSource(noon)}, nil)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true

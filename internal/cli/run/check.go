@@ -55,6 +55,8 @@ func (o *Options) check() error {
 		return host.Usagef("--job-id names a new job and cannot be given when one is continued")
 	case !o.continues() && o.Expert == "":
 		return host.Usagef("no Expert given; call it as: perstack run <expert> [query]")
+	case o.TrustHistory && !o.continues():
+		return host.Usagef("--trust-history is for a job that is continued; add --continue or --continue-job")
 	case o.IsAnswer && !o.continues():
 		return host.Usagef("-i answers a job that waits; add --continue or --continue-job")
 	}

@@ -27,6 +27,22 @@ func (pl *plan) checkSandbox() error {
 	if err := available(); err != nil {
 		return host.Usagef("%s: %w; or use --runtime docker on a machine that can", by, err)
 	}
+	return pl.checkHistory()
+}
+
+// checkHistory refuses a workspace that contains the state of the user, such as a home
+// directory: a sandbox opens the workspace as a whole, and the key that seals the history is
+// there.
+func (pl *plan) checkHistory() error {
+	found, state, err := pl.project.history.In(pl.spec.Workspace.Dir)
+	switch {
+	case err != nil:
+		return host.Usagef("look for the history in the workspace: %w", err)
+	case state:
+		return host.Usagef("the workspace contains %s, where perstack keeps its key and history, and a sandbox cannot hide it; choose a smaller one with --workspace", found[0])
+	case len(found) > 0:
+		pl.say("the sandbox cannot hide the history in the workspace (%s): programs can read and remove it", found[0])
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/store"
 )
 
 // end shows the final answer if only that was asked for, and says how the run ended: by
@@ -92,6 +93,8 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
 	case errors.As(err, &wrong):
 		return o.opts.hint(err)
+	case errors.As(err, new(*store.SealError)):
+		return o.opts.explainSeal(err)
 	case errors.As(err, &choice) && takesFlag(err, choice):
 		return fmt.Errorf("%w; set it with --%s", err, strings.Join(choice.Settings, " or --"))
 	case errors.As(err, new(*skills.LockError)):

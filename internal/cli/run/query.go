@@ -23,7 +23,7 @@ func (o *Options) input(ctx context.Context, t *target) (job.Input, error) {
 		return job.Input{}, err
 	}
 	// The Spec may relax what was recorded: flags and files have been compared with it.
-	in := job.Input{Query: query, Continue: o.continues(), Relax: o.continues(), From: t.from}
+	in := job.Input{Query: query, Continue: o.continues(), Relax: o.continues(), TrustHistory: o.TrustHistory, From: t.from}
 	switch {
 	case o.IsAnswer && query == "":
 		return job.Input{}, host.Usagef("-i needs the answer as the query")

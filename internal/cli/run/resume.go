@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 
 	"github.com/perstack-go/perstack/expert"
@@ -8,7 +9,30 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/store"
 )
+
+// checkSeal refuses a job that another program may have written, before anything that it says
+// is used.
+func (o *Options) checkSeal(ctx context.Context, t *target, s store.Store, sealer *store.Sealer) error {
+	if t.history == nil || o.TrustHistory {
+		return nil
+	}
+	return o.explainSeal(t.history.CheckSeal(ctx, s, sealer))
+}
+
+// explainSeal adds to an error about a seal what the user can do.
+func (o *Options) explainSeal(err error) error {
+	seal, ok := errors.AsType[*store.SealError](err)
+	if !ok {
+		return err
+	}
+	hint := "to continue it all the same, and believe everything that it records, add --trust-history"
+	if seal.Fault == store.OtherProject {
+		hint = "continue it there; if this project was moved, run: perstack jobs adopt <old path>; or " + hint
+	}
+	return host.Usagef("%w; %s", err, hint)
+}
 
 // tellChanges says what is different from the recorded job, and what is kept from it
 // although no flag repeats it.

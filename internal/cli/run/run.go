@@ -48,6 +48,8 @@ type Options struct {
 	ResumeFrom  string
 	IsAnswer    bool
 
+	TrustHistory bool // the job can continue although its history is not sealed
+
 	Output  string // json, text or progress; empty chooses by the terminal
 	Events  string // full or lean
 	Verbose bool
@@ -86,9 +88,11 @@ sandbox (Landlock, Linux 6.12 or newer). A sandbox can use the workspace, the
 programs of the system and its own directories, and reaches its allowedDomains
 through a proxy. docs/sandbox.md says what it does not prevent.
 
-A run is recorded below ./perstack and can be continued: with a new query, with
-the answer to a question, from an earlier checkpoint of any of its Experts, or
-where it was interrupted. A continued job keeps its provider and model, unless a
+A run is recorded outside of the project and can be continued: with a new query,
+with the answer to a question, from an earlier checkpoint of any of its Experts, or
+where it was interrupted. Every record is sealed with your key. A job whose seal is
+missing or wrong may have been written by another program, and is continued only
+with --trust-history: what it says about earlier calls and answers is then believed. A continued job keeps its provider and model, unless a
 flag or perstack.toml names others. It keeps its limits and isolation: the stricter
 of perstack.toml and the recorded job applies, and only a flag relaxes it. It stays
 in its workspace, unless --workspace and --move-workspace name another.
@@ -177,6 +181,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
+	flags.BoolVar(&opts.TrustHistory, "trust-history", false, "continue a job that is not sealed by your key: everything that it records is believed")
 	flags.StringVar(&opts.ResumeFrom, "resume-from", "", "continue from this checkpoint, as a new branch")
 	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query is the answer to the question that the job asked")
 	flags.StringVar(&opts.Output, "output", "", "json (events), text (the final answer only) or progress (default: progress on a terminal, else json)")
@@ -201,6 +206,13 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	sealer, err := project.history.Sealer()
+	if err != nil {
+		return err
+	}
+	if err := opts.checkSeal(ctx, target, history, sealer); err != nil {
+		return err
+	}
 	plan, err := makeSpec(opts, project, target)
 	if err != nil {
 		return err
@@ -216,9 +228,13 @@ func Run(ctx context.Context, opts *Options) error {
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if sealer == nil {
+		plan.say("the home directory is not known, so there is no key: the records of this job are not sealed")
+	}
 	var result engine.Result
 	parts := perstack.Parts{
 		Store:     history,
+		Seal:      sealer,
 		History:   target.history,
 		Variables: project.variable,
 		Secrets:   &opts.Host.Secrets,

@@ -1,0 +1,55 @@
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+
+	"github.com/perstack-go/perstack/store"
+)
+
+// lost returns a [*store.LostError] if the journal was removed, replaced or truncated since it
+// was opened. What is written to a file without a name is gone when the process ends, and no
+// write and no sync fails.
+func (j *journal) lost(upTo position) error {
+	lost := &store.LostError{JobID: j.id, Path: j.path, Records: upTo.head.Seq}
+	named, err := os.Lstat(j.path)
+	opened, errOpen := j.f.Stat()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		lost.How = "removed"
+	case err != nil:
+		return err
+	case errOpen != nil:
+		return errOpen
+	case !os.SameFile(named, opened):
+		lost.How = "replaced"
+	case opened.Size() < upTo.length:
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.resized(opened.Size())
+	default:
+		return nil
+	}
+	return lost
+}
+
+// resized returns a [*store.LostError] if the journal does not end after its last record. It is
+// asked before a record is written: behind a gap, the record would make the file long enough
+// again. The caller holds mu.
+func (j *journal) resized(size int64) error {
+	if size == j.now.length {
+		return nil
+	}
+	lost := &store.LostError{JobID: j.id, Path: j.path, Records: j.now.head.Seq, Safe: j.now.head.Seq, How: "extended"}
+	if size < j.now.length {
+		lost.How = "truncated"
+		r := reader{f: j.f, chain: store.Chain{JobID: j.id}, fleeting: true}
+		for err := error(nil); err == nil; {
+			_, err = r.next(math.MaxInt64)
+		}
+		lost.Safe = r.chain.Head.Seq
+	}
+	return lost
+}
