@@ -14,7 +14,7 @@ import (
 
 // A program hands in its key. Without one the job is not sealed, and its first event says so; a
 // program with a key does not continue it, unless it is told to trust the history.
-func TestSealed(t *testing.T) {
+func TestSealedByAProgram(t *testing.T) {
 	const answers = "[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n[[turn]]\ntext = \"Three.\"\n"
 	sealer := store.NewSealer("shop", store.SealKey{1})
 	history := file.New(t.TempDir(), nil)
