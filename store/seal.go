@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -121,12 +122,12 @@ func (s *Sealer) check(seal, kind, project, jobID string, head Head) error {
 }
 
 // SealHead returns the seal of a recorded head, for a store that is a [HeadKeeper]. project is
-// that of its [Chain].
+// that of its [Chain]; before the first record it is that of the Sealer.
 func (s *Sealer) SealHead(project, jobID string, head Head) (string, error) {
 	if s == nil {
 		return "", nil
 	}
-	return s.seal(headSeal, project, jobID, head)
+	return s.seal(headSeal, cmp.Or(project, s.project), jobID, head)
 }
 
 // Check returns a [*SealError] if a job must not be continued: if its last record, or the

@@ -194,6 +194,17 @@ func recordsIn(t *testing.T, s *Store) (n int) {
 	return n
 }
 
+// A process that dies before its first commit leaves a job that can be continued.
+func TestSealedBeforeTheFirstCommit(t *testing.T) {
+	s := inMemory(New(filepath.Join(fastDir(t), "perstack"), nil)).WithSeal(ours).(*Store)
+	j := mustOpen(t, s)
+	mustAppend(t, j, storetest.Sample("job1")[0])
+	if err := j.abandon(); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, mustOpen(t, s))
+}
+
 // Seals of one job are worth nothing in another, even one of the same project.
 func TestSealOfAnotherJob(t *testing.T) {
 	s, _ := sealedJob(t, ours)

@@ -69,7 +69,7 @@ func (t trial) look(ctx context.Context) (*account, error) {
 		return a, nil
 	}
 	history := file.New(filepath.Join(t.dir, storageName), nil)
-	if _, err := store.Verify(ctx, history, jobID); err != nil {
+	if _, err := store.VerifySeals(ctx, history, jobID, sealer); err != nil {
 		return nil, err
 	}
 	if a.info, err = store.FindJob(ctx, history, jobID); err != nil {

@@ -31,8 +31,9 @@ func journalPath(dir string) string {
 // points are the failpoints of one process, in the order in which it reaches them.
 type points struct {
 	dir       string
-	killAt    int    // 0 for never; the failpoint -killAt interrupts instead
-	interrupt func() // tells the job to stop
+	killAt    int         // 0 for never; the failpoint -killAt interrupts instead
+	interrupt func()      // tells the job to stop
+	take      func() bool // takes the journal away, instead of the kill
 
 	mu     sync.Mutex
 	names  []string
@@ -66,6 +67,12 @@ func (p *points) reachIn(name string, half func()) {
 		p.interrupt()
 		return
 	case p.killAt:
+	}
+	if p.take != nil {
+		if p.take() {
+			p.mark(name)
+		}
+		return
 	}
 	half()
 	p.mark(name)
@@ -107,7 +114,7 @@ type watchedDisk struct{ points *points }
 func (d watchedDisk) Do(op, name string, size int, run func(size int) error) error {
 	var err error
 	switch {
-	case op == file.OpWrite:
+	case op == file.OpWrite && name != "head": // a system does not stop in the middle of one sector
 		d.points.reachIn("tear "+name, func() { _ = run(size / 2) }) // the process dies next
 		err = run(size)
 	case op == file.OpSync && name == "journal.jsonl":

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/perstack-go/perstack/store"
 )
 
 // The faults that a resumed victim can have, for a test of the sweep itself.
@@ -16,6 +18,7 @@ const (
 	shouts  = "shouts"  // what it never records
 	reneges = "reneges" // on the whole job
 	dawdles = "dawdles" // with flushing the journal; those that are killed have it, too
+	trusts  = "trusts"  // every history
 
 	// No fault: the user continues with another query, instead of resuming.
 	somethingElse = "something else"
@@ -23,9 +26,15 @@ const (
 
 // spoil gives the victim a fault.
 func (v *victim) spoil(dir, fault string) error {
+	if take, ok := takes[fault]; ok {
+		v.points.take = func() bool { return take(journalPath(dir)) == nil }
+		return nil
+	}
 	switch fault {
-	case "":
+	case "", trusts: // which is a fault of those that are attacked
 	case forgets:
+		// A store that checks seals would not let it continue.
+		v.history = v.history.(store.Sealing).WithSeal(sealer.Trusting())
 		return forget(filepath.Join(dir, storageName, "jobs", jobID))
 	case repeats:
 		v.careless = true
@@ -68,8 +77,10 @@ func forget(dir string) error {
 	for range 3 {
 		data = data[:bytes.LastIndexByte(bytes.TrimSuffix(data, []byte("\n")), '\n')+1]
 	}
-	if err := os.Remove(filepath.Join(dir, "job.json")); err != nil && !os.IsNotExist(err) {
-		return err
+	for _, note := range []string{"head", "job.json"} {
+		if err := ignoreMissing(os.Remove(filepath.Join(dir, note))); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(name, data, 0o600)
 }

@@ -23,10 +23,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -42,6 +44,7 @@ type Options struct {
 	PowerCut int    // the same, of jobs that lose what was not flushed as well
 	Signals  int    // the same, of jobs that are told to stop, and are resumed
 	Overtake int    // the same, of jobs that are killed, and continue with another query
+	Takes    int    // the same, of jobs whose journal another program takes away
 	Parallel int    // victims at once
 
 	// Sabotage names a fault that resumed victims have, by which a test sees that the
@@ -55,13 +58,17 @@ type Summary struct {
 	Kills      int
 	Losses     int // of what was recorded, or shown, before a kill
 	Repeats    int // of calls and generations that were recorded, and of effects
+	Taken      int // journals that were taken away from a running process
+	Attacks    int // on the history of a killed job, without its key
+	Held       int // of these
 	Kinds      map[string]int
 	Findings   []string // every loss, repeat and unexpected difference, with its failpoint
 }
 
 // String is the line that is printed.
 func (s Summary) String() string {
-	return fmt.Sprintf("failpoints %d, kills %d, losses %d, repeats %d", s.Failpoints, s.Kills, s.Losses, s.Repeats)
+	return fmt.Sprintf("failpoints %d, kills %d, losses %d, repeats %d, journals taken away %d, attacks on the history %d, held %d",
+		s.Failpoints, s.Kills, s.Losses, s.Repeats, s.Taken, s.Attacks, s.Held)
 }
 
 // Add adds what another sweep found.
@@ -70,6 +77,9 @@ func (s *Summary) Add(o Summary) {
 	s.Kills += o.Kills
 	s.Losses += o.Losses
 	s.Repeats += o.Repeats
+	s.Taken += o.Taken
+	s.Attacks += o.Attacks
+	s.Held += o.Held
 	s.Findings = append(s.Findings, o.Findings...)
 	if s.Kinds == nil {
 		s.Kinds = map[string]int{}
@@ -165,6 +175,10 @@ func (s *sweep) trials(job Job, points int) []trial {
 	for range s.Overtake {
 		add(somethingElse, 1+chance.IntN(points))
 	}
+	ways := slices.Sorted(maps.Keys(takes))
+	for i := range s.Takes {
+		add(ways[i%len(ways)], 1+chance.IntN(points))
+	}
 	return all
 }
 
@@ -199,8 +213,12 @@ func (s *sweep) try(ctx context.Context, t trial, reference *account) error {
 	if err := t.make(); err != nil {
 		return err
 	}
+	if takes[t.sabotage] != nil {
+		return s.take(ctx, t)
+	}
 	var where []string
 	var cuts []*account // what there was at each kill
+	var accepted []finding
 	for _, n := range t.kills {
 		point, err := s.start(ctx, t, n, t.faultOfAll())
 		if err != nil {
@@ -219,6 +237,11 @@ func (s *sweep) try(ctx context.Context, t trial, reference *account) error {
 			return fmt.Errorf("at %s: %w", point, err)
 		}
 		where, cuts = append(where, point), append(cuts, seen)
+		wrong, err := s.attack(ctx, t)
+		if err != nil {
+			return fmt.Errorf("at %s: %w", point, err)
+		}
+		accepted = append(accepted, wrong...)
 	}
 	var final *account
 	_, err := s.start(ctx, t, 0, t.sabotage)
@@ -231,9 +254,41 @@ func (s *sweep) try(ctx context.Context, t trial, reference *account) error {
 	} else {
 		found = compare(t, reference, cuts, final)
 	}
+	found = append(found, accepted...)
 	s.report(t, where, found)
 	if len(found) > 0 {
 		return nil // the directory stays, so that you can look into it
+	}
+	return os.RemoveAll(t.dir)
+}
+
+// attack attacks the history of a killed job, and counts.
+func (s *sweep) attack(ctx context.Context, t trial) (found []finding, err error) {
+	tried, accepted, err := t.attack(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Attacks += tried
+	s.Held += tried - len(accepted)
+	for _, name := range accepted {
+		found = append(found, finding{change, "a history was accepted that was " + name})
+	}
+	return found, err
+}
+
+// take runs a job whose journal is taken away at a failpoint.
+func (s *sweep) take(ctx context.Context, t trial) error {
+	point, failure := s.start(ctx, t, t.kills[0], t.sabotage)
+	if point != "" {
+		s.mu.Lock()
+		s.Taken++
+		s.mu.Unlock()
+	}
+	if point == "" && failure != nil {
+		return failure
+	}
+	if found := took(point, failure); point != "" && len(found) > 0 {
+		s.report(t, []string{t.sabotage + " at " + point}, found)
+		return nil
 	}
 	return os.RemoveAll(t.dir)
 }
@@ -242,7 +297,7 @@ func (s *sweep) report(t trial, where []string, found []finding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range t.kills[:len(where)] {
-		if n > 0 {
+		if n > 0 && takes[t.sabotage] == nil {
 			s.Kills++
 		}
 	}
@@ -279,7 +334,7 @@ func (s *sweep) start(ctx context.Context, t trial, killAt int, sabotage string)
 	}
 	var exit *exec.ExitError
 	if killed := errors.As(err, &exit) && !exit.Exited() && killAt > 0; err != nil && (!killed || markErr != nil) {
-		return "", fmt.Errorf("a victim ended with %w: %s", err, said.String())
+		return string(mark), fmt.Errorf("a victim ended with %w: %s", err, said.String())
 	}
 	return string(mark), nil
 }

@@ -31,9 +31,9 @@ func options(t *testing.T) Options {
 // flushed, some are told to stop instead, and some are not resumed but given another query.
 func TestSweep(t *testing.T) {
 	opts := options(t)
-	opts.Again, opts.PowerCut, opts.Signals, opts.Overtake = 15, 25, 20, 10
+	opts.Again, opts.PowerCut, opts.Signals, opts.Overtake, opts.Takes = 15, 25, 20, 10, 30
 	if raced {
-		opts.Every, opts.Again, opts.PowerCut, opts.Signals, opts.Overtake = 120, 1, 1, 1, 1 // make sweep does all of it
+		opts.Every, opts.Again, opts.PowerCut, opts.Signals, opts.Overtake, opts.Takes = 120, 1, 1, 1, 1, 3 // make sweep does all of it
 	}
 	var all Summary
 	swept := 0
@@ -56,6 +56,9 @@ func TestSweep(t *testing.T) {
 	}
 	if all.Failpoints < 3000 || all.Kills < all.Failpoints/max(opts.Every, 1) {
 		t.Errorf("%d failpoints and %d kills are fewer than there must be", all.Failpoints, all.Kills)
+	}
+	if all.Attacks < 5*all.Kills || all.Held != all.Attacks || all.Taken < len(Jobs()) {
+		t.Errorf("%d attacks on %d killed jobs, %d held, %d journals taken away", all.Attacks, all.Kills, all.Held, all.Taken)
 	}
 	for _, kind := range strings.Fields("write tear sync rename append commit emit ask answered call called") {
 		if all.Kinds[kind] == 0 {
@@ -81,6 +84,7 @@ func TestSweepNotices(t *testing.T) {
 		{"alone", strays, []string{change + ": lead: record "}},
 		{"alone", shouts, []string{loss + ": event nothing was shown"}},
 		{"alone", reneges, []string{change}},
+		{"alone", trusts, []string{"a history was accepted that was cut back, the head removed", "accepted that was changed", "accepted that was without seals", "accepted that was moved to another project", "with another key"}},
 		{"asking", dawdles, []string{"asking, "}},
 		{"pair-in-turn", forgets, []string{loss, repeat + ": the generation "}},
 		{"pair-in-turn", repeats, []string{repeat, "has an effect, and ran 2 times"}},

@@ -63,7 +63,7 @@ func runVictim(dir, jobName, killAt, sabotage string) error {
 		return err
 	}
 	v := &victim{job: jobs[i], points: &points{dir: dir, killAt: n}}
-	v.history = file.New(filepath.Join(dir, storageName), &file.Options{Disk: watchedDisk{v.points}})
+	v.history = file.New(filepath.Join(dir, storageName), &file.Options{Disk: watchedDisk{v.points}}).WithSeal(sealer)
 	for name, to := range map[string]**evidenceFile{ranName: &v.ran, paidName: &v.paid, shownName: &v.shown} {
 		if *to, err = openEvidence(dir, name); err != nil {
 			return err
