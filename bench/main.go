@@ -74,6 +74,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"conversation", func() ([]figure, error) { return conversation(ctx, dir, binaries) }},
 		{"flat", func() ([]figure, error) { return flatCost(ctx, dir) }},
 		{"longjob", func() ([]figure, error) { return longJob(ctx, dir) }},
+		{"seal", func() ([]figure, error) { return seal(ctx, dir, binaries) }},
 		{"delegates", func() ([]figure, error) { return delegates(ctx, dir, binaries) }},
 		{"jobs", func() ([]figure, error) { return jobs(ctx, dir, binaries) }},
 		{"resume", func() ([]figure, error) { return resume(ctx, dir, binaries) }},

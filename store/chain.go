@@ -62,14 +62,21 @@ func (c *Chain) encode(e event.Event) (Record, error) {
 	}
 	line = append(line, `,"event":`...)
 	line = append(line, body...)
+	h := sha256.New() // one for both digests: a line can be long
+	h.Write(line)
+	covered := len(line)
+	var sealed, whole Digest
 	if c.Sealer != nil {
-		seal, err := c.Sealer.seal(recordSeal, c.Sealer.project, c.JobID, Head{seq, sha256.Sum256(line)})
+		h.Sum(sealed[:0])
+		seal, err := c.Sealer.seal(recordSeal, c.Sealer.project, c.JobID, Head{seq, sealed})
 		if err != nil {
 			return Record{}, fmt.Errorf("record %d: seal it: %w", seq, err)
 		}
 		line = append(append(append(line, sealBefore...), seal...), '"')
 	}
 	line = append(line, '}')
+	h.Write(line[covered:])
+	h.Sum(whole[:0])
 	if bytes.IndexByte(line, '\n') >= 0 {
 		return Record{}, fmt.Errorf("record %d: the encoded event holds a line break", seq)
 	}
@@ -79,7 +86,7 @@ func (c *Chain) encode(e event.Event) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("record %d could not be read again, so it is not written: %w", seq, err)
 	}
-	r.Event = e
+	r.Event, r.whole, r.sealed = e, whole, sealed
 	return r, nil
 }
 
@@ -134,16 +141,26 @@ func decodeHead(line []byte) (Record, rawjson.Value, error) {
 		return Record{}, nil, &VersionError{Version: 1}
 	case head.Seq == 1 && (*head.Version > Version || *head.Version < oldest):
 		return Record{}, nil, &VersionError{Version: *head.Version}
-	case head.Seal != "" && !bytes.HasSuffix(line, []byte(sealBefore+head.Seal+`"}`)):
+	case head.Seal != "" && !endsWith(line, head.Seal):
 		return Record{}, nil, errors.New("decode record: its seal is not at its end")
 	}
 	return Record{Seq: head.Seq, Prev: *head.Prev, Project: head.Project, Line: line, Seal: head.Seal}, body, nil
 }
 
+// endsWith reports whether a line ends with a seal, and nothing behind it.
+func endsWith(line []byte, seal string) bool {
+	rest, ok := bytes.CutSuffix(line, []byte(`"}`))
+	if !ok || len(rest) < len(sealBefore)+len(seal) {
+		return false
+	}
+	at := len(rest) - len(seal)
+	return string(rest[at:]) == seal && string(rest[at-len(sealBefore):at]) == sealBefore
+}
+
 // digests returns the digest of a record, and that of the part which its seal covers.
 func (r Record) digests() (whole, sealed Digest) {
-	if r.Seal == "" {
-		return r.Digest(), Digest{}
+	if r.Seal == "" || r.whole != (Digest{}) {
+		return r.Digest(), r.sealed
 	}
 	covered := len(r.Line) - len(sealBefore+r.Seal+`"}`)
 	h := sha256.New()

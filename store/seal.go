@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -34,21 +36,38 @@ const sealBytes = 16
 type Sealer struct {
 	project string
 	adopted []string
-	keys    func() ([]SealKey, error) // newest first
+	keys    func() ([]*sealingKey, error) // newest first
 	trust   bool
 }
 
 // NewSealer returns a Sealer for the jobs of a project, which can have any name but "". It seals
 // with the newest key. The older ones still check.
 func NewSealer(project string, newest SealKey, older ...SealKey) *Sealer {
-	keys := append([]SealKey{newest}, older...)
-	return &Sealer{project: project, keys: func() ([]SealKey, error) { return keys, nil }}
+	return NewLazySealer(project, func() ([]SealKey, error) { return append([]SealKey{newest}, older...), nil })
 }
 
 // NewLazySealer is [NewSealer] with keys that are asked for when they are first needed, newest
 // first. Without any, nothing can be sealed.
 func NewLazySealer(project string, keys func() ([]SealKey, error)) *Sealer {
-	return &Sealer{project: project, keys: sync.OnceValues(keys)}
+	return &Sealer{project: project, keys: sync.OnceValues(func() (ready []*sealingKey, err error) {
+		all, err := keys()
+		for _, key := range all {
+			ready = append(ready, newSealingKey(key))
+		}
+		return ready, err
+	})}
+}
+
+// A sealingKey is a key that is ready for use: a Run seals thousands of records.
+type sealingKey struct {
+	id    string
+	codes sync.Pool // of hash.Hash
+}
+
+func newSealingKey(key SealKey) *sealingKey {
+	k := &sealingKey{id: key.ID()}
+	k.codes.New = func() any { return hmac.New(sha256.New, key[:]) }
+	return k
 }
 
 // Adopt returns a Sealer that accepts jobs of other projects, too: those that the project was
@@ -81,9 +100,17 @@ const (
 )
 
 // code computes the code of a seal. The project that sealed a job is recorded with it.
-func code(key SealKey, kind, project, jobID string, head Head) []byte {
-	mac := hmac.New(sha256.New, key[:])
-	fmt.Fprintf(mac, "%s %q %q %d %s", kind, project, jobID, head.Seq, head.Digest)
+func (k *sealingKey) code(kind, project, jobID string, head Head) []byte {
+	var buf [256]byte
+	text := append(buf[:0], kind...)
+	text = strconv.AppendQuote(append(text, ' '), project)
+	text = strconv.AppendQuote(append(text, ' '), jobID)
+	text = strconv.AppendInt(append(text, ' '), head.Seq, 10)
+	text = hex.AppendEncode(append(text, ' '), head.Digest[:])
+	mac := k.codes.Get().(hash.Hash)
+	defer k.codes.Put(mac)
+	mac.Reset()
+	mac.Write(text)
 	return mac.Sum(nil)[:sealBytes]
 }
 
@@ -95,7 +122,7 @@ func (s *Sealer) seal(kind, project, jobID string, head Head) (string, error) {
 	if len(keys) == 0 {
 		return "", errors.New("there is no key to seal records with")
 	}
-	return keys[0].ID() + "." + hex.EncodeToString(code(keys[0], kind, project, jobID, head)), nil
+	return keys[0].id + "." + hex.EncodeToString(keys[0].code(kind, project, jobID, head)), nil
 }
 
 // check returns a [*SealError] if something is wrong with a seal.
@@ -106,14 +133,14 @@ func (s *Sealer) check(seal, kind, project, jobID string, head Head) error {
 	}
 	wrong := &SealError{JobID: jobID, Seq: head.Seq, Head: kind == headSeal}
 	id, hexCode, _ := strings.Cut(seal, ".")
-	at := slices.IndexFunc(keys, func(k SealKey) bool { return k.ID() == id })
+	at := slices.IndexFunc(keys, func(k *sealingKey) bool { return k.id == id })
 	got, err := hex.DecodeString(hexCode)
 	switch {
 	case seal == "":
 		wrong.Fault = Unsealed
 	case at < 0:
 		wrong.Fault, wrong.Key = UnknownKey, id
-	case err != nil || !hmac.Equal(got, code(keys[at], kind, project, jobID, head)):
+	case err != nil || !hmac.Equal(got, keys[at].code(kind, project, jobID, head)):
 		wrong.Fault = Forged
 	default:
 		return nil

@@ -63,6 +63,10 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 	if err := j.write(rec.Line, e.IsTerminal()); err != nil {
 		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, orFull(err, j.begun()))
 	}
+	if err := j.gap(); err != nil {
+		j.broken = err
+		return store.Record{}, err
+	}
 	j.now = position{
 		head:    store.Head{Seq: rec.Seq, Digest: rec.Digest()},
 		length:  j.now.length + int64(len(rec.Line)) + 1,

@@ -35,6 +35,22 @@ func (j *journal) lost(upTo position) error {
 	return lost
 }
 
+// gap returns a [*store.LostError] if the journal was truncated just before the record that was
+// written behind the last one: then zeros precede it. The caller holds mu.
+func (j *journal) gap() error {
+	if j.now.length == 0 {
+		return nil
+	}
+	var end [1]byte
+	if _, err := j.f.ReadAt(end[:], j.now.length-1); err != nil {
+		return err
+	}
+	if end[0] == '\n' {
+		return nil
+	}
+	return j.resized(0)
+}
+
 // resized returns a [*store.LostError] if the journal does not end after its last record. It is
 // asked before a record is written: behind a gap, the record would make the file long enough
 // again. The caller holds mu.

@@ -92,6 +92,35 @@ func TestExtended(t *testing.T) {
 	}
 }
 
+// A truncation between the check and the write leaves a gap, which the record must not hide.
+func TestTruncatedDuringAWrite(t *testing.T) {
+	s := New(filepath.Join(fastDir(t), "perstack"), nil)
+	j := mustOpen(t, s)
+	defer j.Close()
+	sample := storetest.Sample("job1")
+	mustAppend(t, j, sample[:4]...)
+	j.disk = disk{beforeWrite(func() {
+		if err := os.Truncate(s.path(journalName), 100); err != nil {
+			t.Error(err)
+		}
+	})}
+	_, err := j.Append(t.Context(), sample[4])
+	lost := (*store.LostError)(nil)
+	if !errors.As(err, &lost) || lost.How != "truncated" || lost.Safe != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+// beforeWrite is a disk that calls a function before it writes.
+type beforeWrite func()
+
+func (b beforeWrite) Do(op, _ string, size int, run func(int) error) error {
+	if op == OpWrite {
+		b()
+	}
+	return run(size)
+}
+
 func replace(t *testing.T, s *Store) error {
 	copied := readFile(t, s.path(journalName))
 	writeFile(t, s.path("copy"), copied)
