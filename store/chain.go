@@ -86,7 +86,8 @@ func (c *Chain) encode(e event.Event) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("record %d could not be read again, so it is not written: %w", seq, err)
 	}
-	r.Event, r.whole, r.sealed = e, whole, sealed
+	r.Event = e
+	c.made = made{line, whole, sealed}
 	return r, nil
 }
 
@@ -159,8 +160,8 @@ func endsWith(line []byte, seal string) bool {
 
 // digests returns the digest of a record, and that of the part which its seal covers.
 func (r Record) digests() (whole, sealed Digest) {
-	if r.Seal == "" || r.whole != (Digest{}) {
-		return r.Digest(), r.sealed
+	if r.Seal == "" {
+		return r.Digest(), Digest{}
 	}
 	covered := len(r.Line) - len(sealBefore+r.Seal+`"}`)
 	h := sha256.New()
@@ -200,6 +201,14 @@ type Chain struct {
 
 	seal   string // of the last record
 	sealed Head   // what it covers
+
+	made made // by Next
+}
+
+// made is a line with its digests. The line can be long, so Accept does not compute them again.
+type made struct {
+	line          []byte
+	whole, sealed Digest
 }
 
 // ChainAt returns the chain after a record that was read and checked before. project is the one
@@ -242,7 +251,10 @@ func (c *Chain) accept(r Record) error {
 	if r.Prev != c.Head.Digest {
 		return c.Damage("it does not follow from the record before, which was changed or replaced")
 	}
-	whole, sealed := r.digests()
+	whole, sealed := c.made.whole, c.made.sealed
+	if len(r.Line) == 0 || len(c.made.line) != len(r.Line) || &c.made.line[0] != &r.Line[0] {
+		whole, sealed = r.digests()
+	}
 	c.Head, c.seal, c.sealed = Head{r.Seq, whole}, r.Seal, Head{r.Seq, sealed}
 	c.Project = cmp.Or(r.Project, c.Project)
 	return nil

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
@@ -41,7 +40,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(store.Record{})); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("record %d (-want +got):\n%s", want.Seq, diff)
 		}
 		if !bytes.HasPrefix(want.Line, []byte(`{"seq":`)) || bytes.ContainsAny(want.Line, "\n\r") {

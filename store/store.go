@@ -69,8 +69,6 @@ type Record struct {
 
 	Project string // if it is the first one that the project sealed
 	Seal    string // "" if it is not sealed
-
-	whole, sealed Digest // of the line and of what its seal covers, if they are known
 }
 
 // A Recorded is the address of the last committed record, as a [HeadKeeper] has it. The zero
@@ -101,12 +99,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 }
 
 // Digest returns the digest of the record, which the next one carries as Prev.
-func (r Record) Digest() Digest {
-	if r.whole != (Digest{}) {
-		return r.whole
-	}
-	return sha256.Sum256(r.Line)
-}
+func (r Record) Digest() Digest { return sha256.Sum256(r.Line) }
 
 // JobInfo is a line of the list of jobs.
 type JobInfo struct {

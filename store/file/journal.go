@@ -1,7 +1,6 @@
 package file
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,12 +66,11 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 		j.broken = err
 		return store.Record{}, err
 	}
-	j.now = position{
-		head:    store.Head{Seq: rec.Seq, Digest: rec.Digest()},
-		length:  j.now.length + int64(len(rec.Line)) + 1,
-		job:     j.now.job.Apply(e),
-		project: cmp.Or(rec.Project, j.now.project),
+	if err := chain.Accept(rec); err != nil {
+		j.broken = err
+		return store.Record{}, err
 	}
+	j.now = position{chain.Head, j.now.length + int64(len(rec.Line)) + 1, j.now.job.Apply(e), chain.Project}
 	// The end of a delegate is not the end of the job, and there may be thousands.
 	j.summary = j.summary || e.IsTerminal() && e.RunID == j.now.job.CoordinatorRunID
 	return rec, nil
