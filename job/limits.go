@@ -137,6 +137,11 @@ func (l Limit) stricter(a, b float64) float64 {
 	return a
 }
 
+// Looser reports whether a value lets a job do more than another one does. 0 is no limit.
+func (l Limit) Looser(value, than float64) bool {
+	return value != than && l.stricter(value, than) == than
+}
+
 // Retries is how many retries one generation has.
 func (l *Limits) Retries() int { return max(l.MaxRetries, 0) }
 

@@ -17,7 +17,7 @@ func (o *opening) azure() (model.Model, error) {
 	key := o.variable(o.facts.KeyEnv...)
 	if !key.set() {
 		lacks := []string{key.name}
-		if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.value(o.facts.BaseURLEnv) == "" && o.value("AZURE_RESOURCE_NAME") == "" {
+		if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.value(o.facts.BaseURLEnv) == "" && o.value(resourceVariable) == "" {
 			lacks = append(lacks, resourceOrBase)
 		}
 		return nil, o.missing("", lacks...)
@@ -40,7 +40,13 @@ func (o *opening) azure() (model.Model, error) {
 	}))
 }
 
-const resourceOrBase = "AZURE_RESOURCE_NAME or baseUrl"
+const (
+	resourceVariable = "AZURE_RESOURCE_NAME"
+	resourceOrBase   = resourceVariable + " or baseUrl"
+)
+
+// resourceURL is the address of a resource.
+func resourceURL(name string) string { return "https://" + name + ".openai.azure.com/openai" }
 
 // azureBase is the base URL that the user names, else that of a resource. The name of a
 // resource is part of the host name, so a name in an untrusted file would send the key to the
@@ -49,7 +55,7 @@ func (o *opening) azureBase(key variable) (string, error) {
 	if base, err := o.baseURL(key); err != nil || base != "" {
 		return base, err
 	}
-	name := o.variable("AZURE_RESOURCE_NAME")
+	name := o.variable(resourceVariable)
 	file := name.file
 	switch {
 	case o.Setting.ResourceName != "":
@@ -64,7 +70,7 @@ func (o *opening) azureBase(key variable) (string, error) {
 			return "", o.errorf("%s %w", name.name, err)
 		}
 	}
-	base := "https://" + name.value + ".openai.azure.com/openai"
+	base := resourceURL(name.value)
 	if file != "" {
 		o.tell(base, file, o.Setting.ResourceName != "") // a file's own key follows it there
 	}

@@ -1,13 +1,10 @@
 package providers
 
 import (
-	"cmp"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -94,11 +91,7 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 		o.tell(o.Setting.BaseURL, o.File, len(keys) > 0)
 		return o.Setting.BaseURL, nil
 	}
-	v := o.variable(o.facts.BaseURLEnv)
-	if host := o.provider.hostEnv; !v.set() && host != "" {
-		v = o.variable(host)
-		v.value = hostURL(v.value)
-	}
+	v := o.addressVariable()
 	if !v.set() {
 		return "", nil
 	}
@@ -108,10 +101,20 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 	if err := o.checkAddress(v); err != nil {
 		return "", o.errorf("%s %w", v.name, err)
 	}
-	if v.file != "" && !isHere(v.value) {
+	if v.file != "" {
 		o.tell(v.value, v.file, false)
 	}
 	return v.value, nil
+}
+
+// addressVariable is the variable that names the base URL, or the server if none does.
+func (o *opening) addressVariable() variable {
+	v := o.variable(o.facts.BaseURLEnv)
+	if host := o.provider.hostEnv; !v.set() && host != "" {
+		v = o.variable(host)
+		v.value = hostURL(v.value)
+	}
+	return v
 }
 
 // hostURL is the address that a client of Ollama reads in OLLAMA_HOST. A server that listens
@@ -151,21 +154,6 @@ func (o *opening) checkAddress(v variable) error {
 		return fmt.Errorf("%w; it is set in %s, which may have come with a repository; in your environment it would count", err, v.file)
 	}
 	return err
-}
-
-// isHere reports whether an address, which was checked, is on this machine.
-func isHere(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && netaddr.HostReach(u.Hostname()) == netaddr.Loopback
-}
-
-// tell warns that a file decides where requests go.
-func (o *opening) tell(destination, file string, withKey bool) {
-	what := "what the Expert sees goes"
-	if withKey {
-		what = "what the Expert sees and your key go"
-	}
-	o.warn("%s to %s, as %s says", what, destination, cmp.Or(file, manifest.FileName))
 }
 
 // missing is the error about all variables that have to be set. hint is an alternative; it

@@ -228,7 +228,7 @@ func TestEnvFilesDoNotRedirect(t *testing.T) {
 		"base URL and key of one file": {"anthropic", env{"ANTHROPIC_BASE_URL": inFile + gateway, "ANTHROPIC_API_KEY": inFile + "k"}, "", "what the Expert sees goes to " + gateway + ", as .env says"},
 		"key of a file":                {"anthropic", env{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_API_KEY": inFile + "k"}, "", ""},
 		"ollama elsewhere":             {"ollama", env{"OLLAMA_BASE_URL": inFile + "https://gpu.example"}, "", "what the Expert sees goes to https://gpu.example, as .env says"},
-		"ollama here":                  {"ollama", env{"OLLAMA_BASE_URL": inFile + "http://localhost:11434"}, "", ""},
+		"ollama here":                  {"ollama", env{"OLLAMA_BASE_URL": inFile + "http://localhost:11434"}, "", "what the Expert sees goes to http://localhost:11434, as .env says"},
 		"region":                       {"amazon-bedrock", env{"AWS_REGION": inFile + "eu-west-1"}, "", ""},
 		"project":                      {"google-vertex", env{"GOOGLE_VERTEX_PROJECT": inFile + "evil"}, "", "what the Expert sees goes to the Google Cloud project evil, as .env says"},
 		"location":                     {"google-vertex", env{"GOOGLE_VERTEX_LOCATION": inFile + "europe-west1"}, "", ""},

@@ -38,6 +38,9 @@ type provider struct {
 	// [Check] uses if the user has set none.
 	location map[string]string
 
+	// own is the origin of the provider's own address; empty if it depends on the user.
+	own string
+
 	// hostEnv is a variable that names the server if none names its base URL, in the form of
 	// Ollama: with a scheme and a port, or without.
 	hostEnv string
@@ -50,10 +53,10 @@ type provider struct {
 // table has one row a provider. To add one, add its facts to model/providers.go and its row
 // here; a new protocol is a package of its own below this one.
 var table = map[string]provider{
-	"anthropic": {open: keyed(anthropicModel), owns: prefixed("claude-")},
-	"google":    {open: keyed(googleModel), owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
-	"openai":    {open: keyed(openaiModel), owns: model.IsOpenAI},
-	"ollama":    {open: keyed(ollamaModel), hostEnv: "OLLAMA_HOST"},
+	"anthropic": {open: keyed(anthropicModel), own: "https://api.anthropic.com", owns: prefixed("claude-")},
+	"google":    {open: keyed(googleModel), own: "https://generativelanguage.googleapis.com", owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
+	"openai":    {open: keyed(openaiModel), own: "https://api.openai.com", owns: model.IsOpenAI},
+	"ollama":    {open: keyed(ollamaModel), own: "http://127.0.0.1:11434", hostEnv: "OLLAMA_HOST"},
 	"azure-openai": {
 		open: (*opening).azure, location: map[string]string{"AZURE_RESOURCE_NAME": "some-name"},
 	},
@@ -65,7 +68,7 @@ var table = map[string]provider{
 		open: (*opening).vertex, owns: prefixed("gemini-"), checkMix: gemini.CheckMix,
 		location: map[string]string{"GOOGLE_VERTEX_PROJECT": "some-name", "GOOGLE_VERTEX_LOCATION": "global"},
 	},
-	"deepseek": {open: keyed(deepseekModel), owns: isDeepSeek},
+	"deepseek": {open: keyed(deepseekModel), own: "https://api.deepseek.com", owns: isDeepSeek},
 	"openai-compatible": {
 		open:     keyed(compatibleModel),
 		location: map[string]string{"OPENAI_COMPATIBLE_BASE_URL": "http://127.0.0.1/v1"},

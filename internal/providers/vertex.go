@@ -42,6 +42,8 @@ func (o *opening) vertex() (model.Model, error) {
 	return opened(gemini.New(gemini.Config{Config: cfg, Token: token, Safety: o.Setting.SafetySettings}))
 }
 
+var projectVariables = []string{"GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT"}
+
 // isProject accepts what becomes part of a path: letters, digits and -, with a domain
 // before a colon for some.
 func isProject(id string) bool {
@@ -53,7 +55,7 @@ func isProject(id string) bool {
 // projectAndLocation are the project that pays, and where its models run. The owner of a
 // project can record requests, so the user is told if a file names it.
 func (o *opening) projectAndLocation() (project, location string, err error) {
-	p := o.variable("GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT")
+	p := o.variable(projectVariables...)
 	l := o.variable("GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION")
 	file := p.file
 	if o.Setting.Project != "" {
