@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/testkit/allow"
 	"github.com/perstack-go/perstack/internal/testkit/fixed"
 	"github.com/perstack-go/perstack/internal/testkit/history"
 )
@@ -46,6 +47,9 @@ func (p prepared) run() (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if err := history.Isolate(filepath.Join(dir, "state")); err != nil {
+		return 0, err
+	}
+	if err := allow.Isolate(filepath.Join(dir, "config")); err != nil {
 		return 0, err
 	}
 	if raced {

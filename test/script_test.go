@@ -66,6 +66,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"-state") // outside of the workspace, as for users
 			env.Setenv("STATE", env.WorkDir+"-state")
+			env.Setenv("XDG_CONFIG_HOME", os.Getenv("XDG_CONFIG_HOME")) // of a user who allows everything
+			env.Setenv("CONFIG", env.WorkDir+"-config")                 // for one who does not
 			path := []string{evilmcp, env.Getenv("PATH")}
 			script := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
 			if slices.ContainsFunc(watchedScripts, func(name string) bool { return strings.HasPrefix(script, name) }) {

@@ -21,10 +21,11 @@ import (
 // properties, and the conditions only take away what the chosen variant does not
 // have. That is also what Parse does while it does not know the variant. Nothing is
 // shared through $ref, so that readers of the file need no second place to look.
-func JSONSchema() []byte {
-	root := topSchema()
+func JSONSchema() []byte { return encodeSchema(topSchema(), FileName) }
+
+func encodeSchema(root *jsonSchema, title string) []byte {
 	root.Schema = "http://json-schema.org/draft-07/schema#"
-	root.Title = FileName
+	root.Title = title
 	var b bytes.Buffer
 	// It writes plain values to memory, which cannot fail; a test decodes the result.
 	_ = json.MarshalWrite(&b, root, jsontext.WithIndent("  "))

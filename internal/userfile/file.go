@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -40,11 +41,44 @@ func OpenRegular(path string) (*os.File, error) {
 // is waited for. The error is the bare cause; the caller says which file it is
 // and what it is for.
 func Read(path string, limit int64) ([]byte, error) {
+	return read(path, limit, func(*os.File) error { return nil })
+}
+
+// ReadOwn is [Read] for a file whose content is taken as the word of the user. It is refused if
+// another user owns it, or can write to it or to its directory.
+func ReadOwn(path string, limit int64) ([]byte, error) {
+	return read(path, limit, func(f *os.File) error {
+		if Foreign(f) {
+			return ErrForeign
+		}
+		info, err := f.Stat()
+		if err == nil && shared(info) {
+			return ErrShared
+		}
+		dir, err := os.Stat(filepath.Dir(path))
+		if err == nil && shared(dir) {
+			return ErrSharedDir
+		}
+		return err
+	})
+}
+
+// Errors of ReadOwn.
+var (
+	ErrForeign   = errors.New("belongs to another user")
+	ErrShared    = errors.New("others can write to it")
+	ErrSharedDir = errors.New("others can write to its directory")
+)
+
+func read(path string, limit int64, check func(*os.File) error) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {
 		return nil, Reason(err)
 	}
 	defer f.Close()
+	if err := check(f); err != nil {
+		return nil, Reason(err)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, Reason(err)

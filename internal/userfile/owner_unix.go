@@ -17,3 +17,6 @@ func Foreign(f *os.File) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }
+
+// shared reports whether others than the owner can write.
+func shared(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }

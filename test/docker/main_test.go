@@ -3,12 +3,15 @@
 package docker
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit/allow"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/internal/testkit/world"
@@ -31,7 +34,7 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "perstack-state")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		err = history.Isolate(dir)
+		err = errors.Join(history.Isolate(dir), allow.Isolate(filepath.Join(dir, "config")))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

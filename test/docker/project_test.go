@@ -60,7 +60,7 @@ func (p *project) fill(settings string, files map[string]string) {
 		p.flags = []string{"--proxy", "squid"}
 	}
 	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=" + p.key, "PERSTACK_CA_CERTS=" + w.CA}
-	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "TMPDIR", "XDG_STATE_HOME"} {
+	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "TMPDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
 		if value := os.Getenv(name); value != "" {
 			p.env = append(p.env, name+"="+value)
 		}

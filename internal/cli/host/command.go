@@ -41,6 +41,11 @@ func AddConfigFlag(cmd *cobra.Command, path *string) {
 	}
 }
 
+// AddYesFlag adds --yes; see [Question].
+func AddYesFlag(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVar(yes, "yes", false, "allow what the project asks for beyond the defaults, without a question")
+}
+
 // RefuseEmpty returns an error for a flag with an empty value, such as an unset variable in
 // a script. Ignoring the flag would do something else than was asked for: an empty list of
 // tools would mean all of them.

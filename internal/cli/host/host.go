@@ -29,8 +29,8 @@ type Host struct {
 	Stdout, Stderr io.Writer
 
 	// Whether a stream is a terminal.
-	StdinIsTerminal, StdoutIsTerminal bool
-	Width                             int // columns of the terminal; 0 when there is none
+	StdinIsTerminal, StdoutIsTerminal, StderrIsTerminal bool
+	Width                                               int // columns of the terminal; 0 when there is none
 
 	Dir     string   // working directory
 	Home    string   // home directory of the user; may be empty
@@ -64,6 +64,7 @@ func System() *Host {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Width:            width(os.Stdout),
 		Dir:              dir,
 		Home:             home,

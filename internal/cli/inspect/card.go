@@ -1,6 +1,9 @@
 package inspect
 
-import "github.com/perstack-go/perstack/expert"
+import (
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/consent"
+)
 
 // A Card is everything that an Expert may do. Its JSON is a promise to programs: fields
 // are added, never taken away or given another meaning. Lists are never null.
@@ -16,9 +19,11 @@ type Card struct {
 	Models    []Model    `json:"models,omitempty"`   // the same, of other things than prices
 	ListPrice *ListPrice `json:"listPrice,omitzero"` // what we know that the model costs; absent if the file says it, or if it is not known
 	Lock      Lock       `json:"lock"`
-	Circles   [][]string `json:"circles"`  // keys of Experts that can reach each other, and so themselves
-	Experts   []Expert   `json:"experts"`  // the Expert first, then all that it can reach
-	Findings  []Finding  `json:"findings"` // what deserves a second look
+	Circles   [][]string `json:"circles"` // keys of Experts that can reach each other, and so themselves
+	Experts   []Expert   `json:"experts"` // the Expert first, then all that it can reach
+	// Requests are what the files of the project ask for beyond the defaults.
+	Requests []consent.Request `json:"requests"`
+	Findings []Finding         `json:"findings"` // what deserves a second look
 }
 
 // A Provider is who runs the model, and where requests go.

@@ -17,9 +17,12 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Options are what the command works with.
@@ -44,7 +47,8 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Long: `Print what an Expert can do: its skills with their commands, packages and pins, the
 environment variables that they get, the hosts that they can reach, their tools, the
 delegates and the limits. Every Expert that it can delegate to, directly or through
-others, is included. Findings at the end point out what you should look at.
+others, is included. At the end is what the files of the project ask for beyond the
+defaults, which perstack run asks you about, and findings that you should look at.
 
 Tools of MCP skills are taken from perstack.lock, which perstack install writes.
 Nothing is started, no network is used, and values of variables are not shown.
@@ -87,7 +91,12 @@ func run(_ context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	variables, envErr := env.Load(h.Environ, manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config))
+	asks := consent.Project{Config: config, Resolved: job.Resolve(job.Flags{}, config.Settings, job.Settings{}, providers.Catalogue{})}
+	asks.Experts, _ = config.Closure(e)
+	variables, requests, envErr := host.Question{
+		Host: h, Project: asks, Workspace: h.Dir,
+		Files: manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config), Named: len(opts.EnvPath) > 0,
+	}.Peek()
 	if envErr != nil {
 		// The card is about the Expert. What is missing here is shown as not set.
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(envErr.Error()))
@@ -97,6 +106,7 @@ func run(_ context.Context, opts *Options) error {
 	}
 	h.HideProject(config, variables) // a command line of the file may contain a key
 	card := newCard(config, e, variables, opts.Config)
+	card.Requests = requests
 	var out bytes.Buffer
 	if !opts.JSON {
 		out.WriteString(card.text())

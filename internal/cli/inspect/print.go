@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -62,6 +63,7 @@ func (c *Card) text() string {
 	for _, e := range c.Experts {
 		p.expert(c, e)
 	}
+	p.requests(c.Requests)
 	p.findings(c.Findings)
 	return p.String()
 }
@@ -146,6 +148,17 @@ func (p *printer) tools(in string, s Skill) {
 			line += ": " + cut(t.Description)
 		}
 		p.line("%s", line)
+	}
+}
+
+func (p *printer) requests(all []consent.Request) {
+	if len(all) == 0 {
+		return
+	}
+	p.WriteString("\n")
+	p.line("Asks for")
+	for _, r := range all {
+		p.line("  %s: %s", r.Kind, r.Text)
 	}
 }
 

@@ -38,6 +38,7 @@ type Options struct {
 	Update  bool
 	Check   bool
 	Sandbox bool // start all skills in sandboxes
+	Yes     bool // the project gets what it asks for
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -73,6 +74,9 @@ pinned, too. This needs the Docker daemon. --update looks for newer images.
 --check starts nothing and writes nothing. If perstack.lock does not match
 perstack.toml, it lists the differences and exits with 1.
 
+If the file asks for more than the defaults, such as variables for a skill, you are
+asked before anything is fetched or started, as perstack run does. --yes allows it.
+
 The variables that skills require must be set. The key of the provider is not needed.
 Exit codes: 0 written or up to date, 1 a skill failed or --check found differences,
 2 wrong usage or configuration, 129, 130 and 143 stopped by a signal. perstack.lock
@@ -106,6 +110,7 @@ is changed only if the code is 0.`,
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
+	host.AddYesFlag(cmd, &opts.Yes)
 	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in its own sandbox")
 	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("runtime", runtimes); err != nil {
@@ -115,7 +120,7 @@ is changed only if the code is 0.`,
 }
 
 func run(ctx context.Context, opts *Options) (err error) {
-	p, err := load(opts)
+	p, err := load(ctx, opts)
 	if err != nil {
 		return err
 	}

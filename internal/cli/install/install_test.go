@@ -23,6 +23,7 @@ import (
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/allow"
 )
 
 func TestOptions(t *testing.T) {
@@ -105,7 +106,11 @@ func newBench(t *testing.T, file string) *bench {
 		"files":  {},
 	}}
 	dir := t.TempDir()
-	b.host = &host.Host{Dir: dir, Home: dir, Environ: []string{"WEB_KEY=x"}, Source: engine.FixedSource(time.UnixMilli(1_767_000_000_000)), Stdout: &b.out, Stderr: &b.errOut}
+	everything, err := allow.Everything(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.host = &host.Host{Dir: dir, Home: dir, Environ: []string{"WEB_KEY=x", everything}, Source: engine.FixedSource(time.UnixMilli(1_767_000_000_000)), Stdout: &b.out, Stderr: &b.errOut}
 	b.write("perstack.toml", file)
 	return b
 }
@@ -337,7 +342,7 @@ func TestInstallReportsAllFailures(t *testing.T) {
 // started none is needed.
 func TestInstallMissingEnv(t *testing.T) {
 	b := newBench(t, twoExperts+"[experts.editor.skills.more]\ntype='mcpStdioSkill'\ncommand='more'\nrequiredEnv=['MORE_A','MORE_B']\n")
-	b.host.Environ = nil
+	b.host.Environ = b.host.Environ[1:]
 	_, err := b.install(t.Context())
 	if host.ExitCode(err) != host.ExitUsage || len(b.asked) != 0 || b.lock() != "" {
 		t.Errorf("error = %v, asked %q", err, b.asked)
@@ -429,7 +434,7 @@ func TestInstallReplacesBrokenLock(t *testing.T) {
 func TestInstallKeepsSecrets(t *testing.T) {
 	const key = "sk-9fK2mQ7xVb4Lw8Zt3Rp6Yc1Hd5Ng0Js"
 	b := newBench(t, twoExperts)
-	b.host.Environ = []string{"WEB_KEY=" + key}
+	b.host.Environ[0] = "WEB_KEY=" + key
 	b.tools["web"] = []string{`{"name":"a","description":"with ` + key + `","inputSchema":{}}`}
 	b.fail["files"] = errors.New("no\x1b[2J")
 	_, err := b.install(t.Context())
@@ -533,7 +538,7 @@ func TestInstallTooLarge(t *testing.T) {
 // Who is handed the key of a provider is told before anything starts, and only if it does.
 func TestInstallTellsKeys(t *testing.T) {
 	b := newBench(t, "[experts.a]\ninstruction = 'x'\n[experts.a.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://far.example/secret-path'\nrequiredEnv = ['OPENAI_API_KEY']\nheaders = { X-Key = '${OPENAI_API_KEY}' }\n")
-	b.host.Environ = []string{"OPENAI_API_KEY=x"}
+	b.host.Environ[0] = "OPENAI_API_KEY=x"
 	const want = `perstack: skill "far" (https://far.example) gets your OPENAI_API_KEY, as `
 	told := false
 	b.during = func(context.Context, string) { told = strings.HasPrefix(b.errOut.String(), want) }

@@ -2,6 +2,7 @@ package install
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 )
@@ -28,7 +31,7 @@ type project struct {
 }
 
 // load reads perstack.toml and the env files.
-func load(opts *Options) (*project, error) {
+func load(ctx context.Context, opts *Options) (*project, error) {
 	h := opts.Host
 	config, err := h.LoadConfig(opts.Config)
 	if err != nil {
@@ -39,11 +42,16 @@ func load(opts *Options) (*project, error) {
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
 	}
-	p.env, err = env.Load(h.Environ, manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config))
+	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
+	noProxy := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Container: job.Container{Proxy: config.Settings.Isolation.Container.Proxy}}}}
+	p.env, err = host.Question{
+		Host: h, Files: manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config), Named: len(opts.EnvPath) > 0,
+		Project:   consent.Project{Config: config, Experts: config.Experts, Resolved: job.Resolve(noProxy, config.Settings, job.Settings{}, providers.Catalogue{})},
+		Workspace: h.Dir, Yes: opts.Yes,
+	}.Env(ctx)
 	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+		return nil, err
 	}
-	h.HideProject(config, p.env)
 	return p, nil
 }
 

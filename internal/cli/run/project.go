@@ -1,14 +1,18 @@
 package run
 
 import (
+	"context"
 	"crypto/sha256"
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/userfile"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -16,34 +20,24 @@ import (
 // tool can read or change.
 type project struct {
 	config   *manifest.Config
-	env      env.Env
+	envFiles []env.File
+	env      env.Env // see readEnv
 	history  host.History
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
 }
 
-// loadProject reads perstack.toml and the env files.
+// loadProject reads perstack.toml.
 func loadProject(o *Options) (*project, error) {
 	h := o.Host
 	config, err := h.LoadConfig(o.Config)
 	if err != nil {
 		return nil, err
 	}
-	p := &project{config: config}
-	files := manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)
-	for _, f := range files {
+	p := &project{config: config, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
+	for _, f := range p.envFiles {
 		p.hidden = append(p.hidden, f.Path)
 	}
-	if p.env, err = env.Load(h.Environ, files); err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	for _, notice := range p.env.Notices() {
-		o.logger().Debug(notice)
-	}
-	if path := p.env.Get(model.CredentialsEnv); path != "" {
-		p.hidden = append(p.hidden, h.Path(path)) // it is a key, wherever it lies
-	}
-	h.HideProject(config, p.env)
 	if p.history, err = h.History(o.Storage, o.Config, o.workspace()); err != nil {
 		return nil, err
 	}
@@ -54,6 +48,30 @@ func loadProject(o *Options) (*project, error) {
 	p.readOnly = host.FileRules(config)
 	p.keepOther(o)
 	return p, nil
+}
+
+// readEnv asks the user whether the project gets what it asks for, and reads the env files.
+func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error) {
+	e, ok := p.config.Lookup(t.expertKey)
+	if !ok {
+		return nil // makeSpec reports it, before any variable is used
+	}
+	asks := consent.Project{Config: p.config, Resolved: job.Resolve(o.Flags, p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
+	asks.Experts, _ = p.config.Closure(e)
+	p.env, err = host.Question{
+		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,
+		Workspace: o.workspace(), Yes: o.Yes,
+	}.Env(ctx)
+	if err != nil {
+		return err
+	}
+	for _, notice := range p.env.Notices() {
+		o.logger().Debug(notice)
+	}
+	if path := p.env.Get(model.CredentialsEnv); path != "" {
+		p.hidden = append(p.hidden, o.Host.Path(path)) // it is a key, wherever it lies
+	}
+	return nil
 }
 
 // keepOther keeps from the tools what belongs to a project that lies in the workspace, if

@@ -56,9 +56,7 @@ func TestHideProviderKeys(t *testing.T) {
 		}
 	}
 	h := &host.Host{Dir: dir, Home: t.TempDir(), Stderr: &bytes.Buffer{}, Environ: environ}
-	if _, err := loadProject(&Options{Host: h}); err != nil {
-		t.Fatal(err)
-	}
+	loadAll(t, &Options{Host: h}, "writer")
 	for value, name := range want {
 		if got := h.Secrets.Redact("is " + value + "."); got != "is [redacted: "+name+"]." {
 			t.Errorf("%s: %s", name, got)
@@ -97,10 +95,7 @@ func TestHideCredentialsFile(t *testing.T) {
 	var stderr bytes.Buffer
 	h := &host.Host{Dir: dir, Home: t.TempDir(), Stderr: &stderr}
 	o := &Options{Host: h}
-	p, err := loadProject(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := loadAll(t, o, "writer")
 	if !slices.Contains(p.hidden, filepath.Join(dir, "key.json")) {
 		t.Errorf("tools can reach it: %q", p.hidden)
 	}

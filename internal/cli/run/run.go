@@ -41,6 +41,7 @@ type Options struct {
 	// Flags are the settings that flags give.
 	Flags         job.Flags
 	MoveWorkspace bool // the job can continue in another directory
+	Yes           bool // the project gets what it asks for
 
 	JobID       string
 	Continue    bool
@@ -88,14 +89,20 @@ sandbox (Landlock, Linux 6.12 or newer). A sandbox can use the workspace, the
 programs of the system and its own directories, and reaches its allowedDomains
 through a proxy. docs/sandbox.md says what it does not prevent.
 
+If the project asks for more than the defaults, such as a variable for a skill or
+another address of the model, you see the list and are asked, once for each list.
+Without a terminal, --yes allows it; what it does not cover needs its own flag, such
+as --env-path. docs/config.md says how to allow requests for good.
+
 A run is recorded outside of the project and can be continued: with a new query,
 with the answer to a question, from an earlier checkpoint of any of its Experts, or
 where it was interrupted. Every record is sealed with your key. A job whose seal is
 missing or wrong may have been written by another program, and is continued only
-with --trust-history: what it says about earlier calls and answers is then believed. A continued job keeps its provider and model, unless a
-flag or perstack.toml names others. It keeps its limits and isolation: the stricter
-of perstack.toml and the recorded job applies, and only a flag relaxes it. It stays
-in its workspace, unless --workspace and --move-workspace name another.
+with --trust-history: what it says about earlier calls and answers is then believed.
+A continued job keeps its provider and model, unless a flag or perstack.toml names
+others. It keeps its limits and isolation: the stricter of perstack.toml and the
+recorded job applies, and only a flag relaxes it. It stays in its workspace, unless
+--workspace and --move-workspace name another.
 
 Limits apply to the whole job, including everything that its Experts delegate.
 Steps, tool calls, tokens and cost count from the start of the job, even if it was
@@ -178,6 +185,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	flags.BoolVar(&is.Sandbox, "sandbox", false, "run each skill and the commands in a sandbox, with --runtime local")
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	host.AddLimits(flags, &opts.Flags.Limits)
+	host.AddYesFlag(cmd, &opts.Yes)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
@@ -211,6 +219,9 @@ func Run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	if err := opts.checkSeal(ctx, target, history, sealer); err != nil {
+		return err
+	}
+	if err := project.readEnv(ctx, opts, target); err != nil {
 		return err
 	}
 	plan, err := makeSpec(opts, project, target)

@@ -47,7 +47,7 @@ func TestCheckSandbox(t *testing.T) {
 	}
 }
 
-// Whose program decides about connections is for the user to say, not for a file.
+// Whose program decides about connections is for the user to say, and the user is told.
 func TestSquidNeedsConsent(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, flag string
@@ -55,7 +55,6 @@ func TestSquidNeedsConsent(t *testing.T) {
 		told       string
 		proxy      string
 	}{
-		"the file alone":      {squid, "", "if you trust that image, add --proxy squid, else --proxy builtin", "", ""},
 		"the flag too":        {squid, "--proxy squid", "", "through Squid, from the image squid:6", job.ProxySquid},
 		"the user says no":    {squid, "--proxy builtin", "", "", job.ProxyBuiltin},
 		"no image":            {"", "--proxy squid", "name it as squidImage in [docker]", "", ""},
@@ -134,5 +133,19 @@ func TestPackagesNeedALock(t *testing.T) {
 	wantUsage(t, err, "run: perstack install --config b.toml")
 	if _, _, err = makePlan(t, proposal{files: files, opts: flags(t, "--config b.toml")}); err != nil {
 		t.Errorf("without a container: %v", err)
+	}
+}
+
+// A yes to everything does not name the program that decides about connections.
+func TestSquidIsNotCoveredByYes(t *testing.T) {
+	for _, flag := range []string{"", " --yes"} {
+		_, told, err := makePlan(t, proposal{files: toml(squid + skilled), opts: flags(t, "--runtime docker"+flag), strict: true})
+		wantUsage(t, err, "say it yourself with --proxy squid, which --yes does not cover")
+		if strings.Contains(told, "through Squid") {
+			t.Errorf("%s: told %q", flag, told)
+		}
+	}
+	if _, _, err := makePlan(t, proposal{files: toml(squid + skilled), opts: flags(t, "--runtime docker --proxy squid --yes"), strict: true}); err != nil {
+		t.Error(err)
 	}
 }

@@ -55,9 +55,7 @@ headers = { Authorization = "Bearer ${FAR_TOKEN}", X-Team = "Token tm-9fKx2LmQ8v
 		"SEARCH_ID=9fKx2LmQ8vTz4Wb8", "FIND_ID=9fKx2LmQ8vTz4Wb9", "FAR_TOKEN=9fKx2LmQ8vTz4Wb5", "UNRELATED=9fKx2LmQ8vTz4Wb0", "GOOGLE_APPLICATION_CREDENTIALS=/etc/google/credentials.json",
 	}}
 	opts := &Options{Host: h, Verbose: true}
-	if _, err := loadProject(opts); err != nil {
-		t.Fatal(err)
-	}
+	loadAll(t, opts, "writer")
 	for value, name := range map[string]string{
 		"process-key-that-won":         "ANTHROPIC_API_KEY",
 		"file-key-that-lost-1":         "ANTHROPIC_API_KEY",

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
@@ -120,4 +122,22 @@ func broken(err error) toml.Problems {
 	first := all[0]
 	first.Hint = all[len(all)-1].Hint
 	return toml.Problems{first}
+}
+
+// requests lists what the files of the project ask for beyond the defaults. Env files that
+// cannot be read are for the run to report.
+func requests(h *host.Host, c *manifest.Config, shorten func(string) string) (notes toml.Problems) {
+	_, list, _ := host.Question{
+		Host: h, Workspace: h.Dir, Files: manifest.EnvFiles(h.Dir, h.Home, nil, c),
+		Project: consent.Project{Config: c, Experts: c.Experts, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})},
+	}.Peek()
+	for _, r := range list {
+		n := toml.Problem{File: r.File, Message: "asks for " + string(r.Kind) + ": " + r.Text}
+		if r.Path != "" {
+			n = c.Problem(r.Path, n.Message, "")
+		}
+		n.File = shorten(n.File)
+		notes = append(notes, n)
+	}
+	return notes
 }

@@ -1,8 +1,8 @@
 // Package validate is the command that checks a perstack.toml and says everything
 // that is wrong with it at once.
 //
-// It reads the file, the cassette that it names and the lockfile beside it, and nothing
-// else: no environment, no network, no skill is started.
+// It reads the file, the cassette that it names, the lockfile beside it and, for where requests
+// to a model go, the env files of the project. It uses no network and starts no skill.
 // Start reading at [Options], then [New].
 package validate
 
@@ -46,7 +46,8 @@ provider replay, the cassette that the file names is checked, too.
 Problems and warnings are printed to standard error, one on each line. Notes name
 settings that this version does not support yet. They also name what perstack run
 would refuse unless a flag changes it, such as a model of another provider, or a
-package that perstack.lock does not pin. Whether keys are set is not checked. The
+package that perstack.lock does not pin, and what the file asks for beyond the
+defaults, which perstack run asks you about. Whether keys are set is not checked. The
 exit code is 0 if the file can be used, else 2.
 
 --json prints an array of {file, line, column, path, message, hint, severity} to
@@ -81,6 +82,9 @@ func run(_ context.Context, opts *Options) error {
 	}
 	problems.Sort()
 	r := newReport(config, problems, short, func(text string) string { return host.AddConfig(text, opts.Config) })
+	if config != nil {
+		r.notes = append(r.notes, requests(h, config, short)...)
+	}
 	if opts.JSON {
 		err = r.printJSON(h.Stdout)
 	} else {

@@ -1,0 +1,239 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/consent"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// A Question is whether a project gets what its files ask for.
+//
+// The user answers on a terminal, once for each list of requests; with --yes; or in the user's
+// own configuration. Nothing that a project contains can answer: neither its files nor the
+// directory that --storage names are looked at.
+type Question struct {
+	Host      *Host
+	Project   consent.Project // its env files are added by Env
+	Files     []env.File      // env files of the project
+	Named     bool            // the user named them
+	Workspace string
+	Yes       bool // --yes
+}
+
+// Env asks, and reads the env files. Those outside of the project are read after the answer,
+// and what they ask for is asked as well.
+func (q Question) Env(ctx context.Context) (env.Env, error) {
+	inside := q.split()
+	return q.load(inside, func() error { return q.ask(ctx) })
+}
+
+// load reads the env files inside, asks, reads those outside, and asks again.
+func (q *Question) load(inside []env.File, ask func() error) (_ env.Env, err error) {
+	if q.Project.Env, err = q.read(inside); err == nil {
+		err = ask()
+	}
+	if err == nil && len(inside) < len(q.Files) {
+		if q.Project.Env, err = q.read(q.Files); err == nil {
+			err = ask()
+		}
+	}
+	return q.Project.Env, err
+}
+
+// Peek returns the requests, also with an error. It asks nothing: an env file outside of the
+// project is read only if the user has allowed it already.
+func (q Question) Peek() (env.Env, []consent.Request, error) {
+	values, err := q.load(q.split(), func() error {
+		open, err := q.open(consent.List(q.Project))
+		if err == nil && slices.ContainsFunc(open, func(r consent.Request) bool { return r.Kind == manifest.RequestEnvFiles }) {
+			err = errNotAllowed
+		}
+		return err
+	})
+	if errors.Is(err, errNotAllowed) {
+		err = nil
+	}
+	return values, consent.List(q.Project), err
+}
+
+var errNotAllowed = errors.New("not allowed")
+
+// split notes the env files outside of the project, and returns the others. Without envPath,
+// they are those of the working directory, which is the user's choice.
+func (q *Question) split() (inside []env.File) {
+	if q.Named {
+		return q.Files
+	}
+	dirs := []string{q.Project.Config.Dir}
+	if q.Project.Config.EnvPath == nil {
+		dirs = append(dirs, q.Host.Dir)
+	}
+	q.Project.Outside = consent.Outside(q.Files, dirs...)
+	for _, f := range q.Files {
+		if !slices.ContainsFunc(q.Project.Outside, func(o consent.OutsideFile) bool { return o.Path == f.Path }) {
+			inside = append(inside, f)
+		}
+	}
+	return inside
+}
+
+func (q *Question) read(files []env.File) (env.Env, error) {
+	values, err := env.Load(q.Host.Environ, files)
+	if err != nil {
+		return values, &ExitError{Code: ExitUsage, Err: err}
+	}
+	q.Host.HideProject(q.Project.Config, values)
+	return values, nil
+}
+
+// open returns the requests that the user has not allowed yet.
+func (q *Question) open(list []consent.Request) ([]consent.Request, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	dir := q.Project.Config.Dir
+	config, err := q.Host.userConfig(dir, q.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(r consent.Request) bool { return q.Host.allows(config, dir, r.Kind) })
+	if len(list) > 0 && q.answers().Allow(list) {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// answers are those that the user gave in this project. Without a state directory, nothing is
+// remembered.
+func (q *Question) answers() consent.Answers {
+	dir, err := q.Host.StateDir()
+	if err != nil {
+		return consent.Answers{}
+	}
+	project, err := dir.Project(q.Project.Config.Dir)
+	if err != nil {
+		return consent.Answers{}
+	}
+	return consent.Answers{Dir: project.State}
+}
+
+// ask returns an error unless the user allows all requests.
+func (q *Question) ask(ctx context.Context) error {
+	list, err := q.open(consent.List(q.Project))
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	h, file := q.Host, terminal.CleanLine(q.Project.Config.Path)
+	if q.Yes {
+		covered := slices.DeleteFunc(slices.Clone(list), func(r consent.Request) bool { return r.Explicit })
+		list = slices.DeleteFunc(list, func(r consent.Request) bool { return !r.Explicit })
+		if len(covered) > 0 {
+			fmt.Fprintf(h.Stderr, "perstack: allowed by --yes, as %s asks:\n%s", file, q.rows(covered))
+		}
+		if len(list) == 0 {
+			return nil
+		}
+	}
+	if !h.StdinIsTerminal || !h.StderrIsTerminal {
+		return Usagef("%s asks for what you have not allowed:\n%s%s", file, q.rows(list), q.hint(list))
+	}
+	fmt.Fprintf(h.Stderr, "perstack: %s asks for more than the defaults:\n%sAllow this? You are asked again only if the project asks for something else. [y/N] ", file, q.rows(list))
+	yes, err := h.answer(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !yes:
+		return Usagef("not allowed; nothing was started")
+	}
+	if err := q.answers().Remember(list); err != nil {
+		fmt.Fprintf(h.Stderr, "perstack: warning: %s; you will be asked again\n", terminal.CleanLine(err.Error()))
+	}
+	return nil
+}
+
+// rows shows requests, one on each line. Their text is that of untrusted files.
+func (q *Question) rows(list []consent.Request) string {
+	var b strings.Builder
+	for _, r := range list {
+		where := r.File
+		if rel, err := filepath.Rel(q.Project.Config.Dir, where); err == nil && filepath.IsLocal(rel) {
+			where = rel
+		}
+		if r.Line > 0 {
+			where += fmt.Sprintf(":%d", r.Line)
+		}
+		fmt.Fprintf(&b, "  %s: %s (%s)\n", r.Kind, terminal.RevealLine(r.Text), terminal.RevealLine(where))
+	}
+	return b.String()
+}
+
+// hint says how a user without a terminal allows the requests.
+func (q *Question) hint(list []consent.Request) string {
+	var kinds, flags []string
+	general := false
+	for _, r := range list {
+		if !slices.Contains(kinds, string(r.Kind)) {
+			kinds = append(kinds, string(r.Kind))
+		}
+		if flag := explicitFlag(r.Kind); r.Explicit && !slices.Contains(flags, flag) {
+			flags = append(flags, flag)
+		}
+		general = general || !r.Explicit
+	}
+	var hints []string
+	if general && !q.Yes {
+		hints = append(hints, "add --yes")
+	}
+	if len(flags) > 0 {
+		hints = append(hints, "say it yourself with "+wording.And(flags)+", which --yes does not cover")
+	}
+	text := "if you trust the project, " + strings.Join(hints, ", and ")
+	if path := q.Host.UserConfigPath(); path != "" {
+		text += fmt.Sprintf("; or allow %s in %s", wording.And(kinds), terminal.CleanLine(path))
+	}
+	return text
+}
+
+// explicitFlag is the flag with which the user asks for the same as a file.
+func explicitFlag(kind consent.Kind) string {
+	if kind == manifest.RequestProxy {
+		return "--proxy squid"
+	}
+	return "--env-path"
+}
+
+// answer reads a line of the terminal. Only y and yes are a yes: not the Enter key, and not the
+// end of the input.
+func (h *Host) answer(ctx context.Context) (bool, error) {
+	done := make(chan string, 1)
+	go func() {
+		// One byte at a time: what follows belongs to the next reader, such as that of the query.
+		var line []byte
+		next := make([]byte, 1)
+		for len(line) < 64 {
+			n, err := h.Stdin.Read(next)
+			if err != nil || n == 1 && next[0] == '\n' {
+				break
+			}
+			line = append(line, next[:n]...)
+		}
+		done <- string(line)
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(h.Stderr)
+		return false, context.Cause(ctx)
+	case line := <-done:
+		word := strings.ToLower(strings.TrimSpace(line))
+		return word == "y" || word == "yes", nil
+	}
+}

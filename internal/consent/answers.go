@@ -1,0 +1,105 @@
+package consent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/internal/userfile"
+)
+
+// Answers are the lists of requests that the user allowed in a project. They lie in its state
+// directory, which no project contains and no setting of a project moves.
+type Answers struct {
+	Dir string // "" to remember nothing
+}
+
+const (
+	answersName = "consent.json"
+	maxAnswers  = 1 << 20 // bytes of the file
+	maxLists    = 100
+)
+
+// answers is the content of the file.
+type answers struct {
+	// Allowed are lists of the digests of requests, each sorted, the newest last.
+	Allowed [][]string `json:"allowed"`
+}
+
+// Allow reports whether the user allowed these requests together: the same list, or one with
+// more in it. Two lists that were allowed one after the other do not add up.
+func (a Answers) Allow(list []Request) bool {
+	want := digests(list)
+	return slices.ContainsFunc(a.read().Allowed, func(allowed []string) bool {
+		return !slices.ContainsFunc(want, func(d string) bool { _, found := slices.BinarySearch(allowed, d); return !found })
+	})
+}
+
+// Remember records that the user allowed a list.
+func (a Answers) Remember(list []Request) error {
+	if a.Dir == "" {
+		return nil
+	}
+	known := a.read()
+	known.Allowed = append(known.Allowed, digests(list))
+	var data []byte
+	for {
+		var err error
+		if data, err = json.Marshal(known); err != nil {
+			return err
+		}
+		if len(known.Allowed) <= 1 || len(known.Allowed) <= maxLists && len(data) <= maxAnswers {
+			break
+		}
+		known.Allowed = known.Allowed[1:]
+	}
+	if err := a.replace(data); err != nil {
+		return fmt.Errorf("remember the answer: %w", err)
+	}
+	return nil
+}
+
+// read returns what is remembered. A file that cannot be used is no answer: the user is asked
+// again, and the file is replaced.
+func (a Answers) read() (known answers) {
+	if a.Dir == "" {
+		return known
+	}
+	data, err := userfile.Read(filepath.Join(a.Dir, answersName), maxAnswers)
+	if err != nil || json.Unmarshal(data, &known) != nil {
+		return answers{}
+	}
+	return known
+}
+
+// replace writes the file so that a reader sees the old one or the new one.
+func (a Answers) replace(data []byte) error {
+	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(a.Dir, answersName+".*.tmp") // private: mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(a.Dir, answersName))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // a leftover does no harm
+	}
+	return err
+}
+
+func digests(list []Request) []string {
+	all := []string{}
+	for _, r := range list {
+		all = append(all, r.Digest())
+	}
+	slices.Sort(all)
+	return all
+}

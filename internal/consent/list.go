@@ -1,0 +1,154 @@
+package consent
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
+)
+
+// A Project is what the files of a project say, as far as it counts for a run.
+type Project struct {
+	Config   *manifest.Config
+	Experts  []*expert.Expert // that can run
+	Resolved job.Resolved     // what flags, the file and a recorded job come to
+	Outside  []OutsideFile    // env files that the user did not name
+	Env      env.Env          // of the env files that have been read
+}
+
+// List returns what the files of a project ask for beyond the defaults. What the user said with
+// a flag, or what a resumed job recorded, is not part of it.
+func List(p Project) []Request {
+	l := &lister{Project: p}
+	for _, f := range p.Outside {
+		l.envFile(f)
+	}
+	for _, e := range p.Experts {
+		for _, s := range e.Servers() {
+			l.skill(e, s)
+		}
+		l.model(e)
+	}
+	l.limits()
+	if p.Resolved.Runtime == job.Docker {
+		l.container()
+	}
+	return sorted(l.list)
+}
+
+type lister struct {
+	Project
+	list []Request
+}
+
+// add adds a request of perstack.toml.
+func (l *lister) add(kind Kind, path, subject, format string, args ...any) *Request {
+	at := l.Config.Problem(path, "", "")
+	l.list = append(l.list, Request{Kind: kind, Text: fmt.Sprintf(format, args...), File: at.File, Line: at.Line, Path: path, subject: subject})
+	return &l.list[len(l.list)-1]
+}
+
+func (l *lister) envFile(f OutsideFile) {
+	r := l.add(manifest.RequestEnvFiles, "envPath", f.Real, "perstack reads the env file %s", f.Real)
+	if f.Link {
+		r.Text, r.File, r.Line, r.Path = "perstack reads the env file "+f.Real+", to which a link leads", f.Path, 0, ""
+	}
+	r.Explicit = true
+}
+
+// skill adds what a server gets. Its digest changes with the program that gets the variables.
+func (l *lister) skill(e *expert.Expert, s *expert.Skill) {
+	path := toml.PathTo("experts", e.Name, "skills", s.Name)
+	named := fmt.Sprintf("skill %q (%s)", s.Name, program(s))
+	if len(s.RequiredEnv) > 0 {
+		l.add(manifest.RequestVariables, toml.PathTo(path, "requiredEnv"), s.Connection(), "%s gets your %s", named, wording.And(s.RequiredEnv))
+	}
+	if s.AllowPrivateEndpoint {
+		l.add(manifest.RequestNetwork, toml.PathTo(path, "allowPrivateEndpoint"), s.Connection(), "%s can be in your private network", named)
+	}
+}
+
+// maxProgram is how much of a command line is shown. What a skill gets comes after it, and must
+// not be out of sight.
+const maxProgram = 120
+
+// program is what a skill starts, or the address that it uses. The caller makes it safe to
+// print.
+func program(s *expert.Skill) string {
+	if s.Endpoint != "" {
+		u, err := url.Parse(s.Endpoint)
+		if err != nil {
+			return "an address that cannot be read"
+		}
+		return wording.Cut(u.Scheme+"://"+u.Host, maxProgram) // the rest can be a key
+	}
+	if p, ok := s.Package(); ok {
+		return p.Manager + " " + p.Spec()
+	}
+	argv, err := s.CommandLine()
+	if err != nil {
+		return s.Command
+	}
+	return wording.Cut(strings.Join(argv, " "), maxProgram)
+}
+
+// model adds where the requests of an Expert go, if a file decides it.
+func (l *lister) model(e *expert.Expert) {
+	spec := job.Spec{Settings: l.Resolved.Settings}
+	use := spec.ModelOf(e)
+	path := "provider.setting"
+	if e.Provider != nil {
+		path = toml.PathTo("experts", e.Name) + "." + path
+	}
+	for _, d := range providers.Destinations(providers.Config{Provider: use.Provider, Model: use.Model, Setting: use.Setting, Variables: l.variable}) {
+		if d.Own {
+			continue
+		}
+		what := fmt.Sprintf("what the Expert sees and your key for %s go to %s", use.Provider, d.To)
+		r := l.add(manifest.RequestBaseURL, path+"."+d.Key, use.Provider+" "+d.To, "%s", what)
+		if d.File != "" {
+			r.Text, r.File, r.Line, r.Path = fmt.Sprintf("what the Expert sees goes to %s, by %s", d.To, d.Key), d.File, 0, ""
+		}
+	}
+}
+
+func (l *lister) variable(name string) providers.Variable {
+	return providers.Variable{Value: l.Env.Get(name), File: l.Env.File(name)}
+}
+
+// limits adds the limits of the job that the file raises. Those of a single Expert only bound
+// it further.
+func (l *lister) limits() {
+	for _, limit := range job.AllLimits() {
+		usual := limit.Default
+		if d := (providers.Catalogue{}).DefaultTimeout(l.Resolved.Provider); limit.Name == "timeout" && d > 0 {
+			usual = d.Seconds()
+		}
+		value := limit.Value(&l.Resolved.Limits)
+		if usual == 0 || l.Resolved.From(limit.Name) != job.File || !limit.Looser(value, usual) {
+			continue
+		}
+		l.raised(limit.Name, limit.Name, written(limit, value), written(limit, usual))
+	}
+}
+
+func (l *lister) raised(path, name, value, usual string) {
+	l.add(manifest.RequestLimits, path, name+" "+value, "%s is %s, instead of %s", name, value, usual)
+}
+
+func written(limit job.Limit, value float64) string {
+	switch {
+	case value == job.None:
+		return "no limit"
+	case limit.Unit == job.Milliseconds:
+		return fmt.Sprintf("%.0f ms", value*1000)
+	}
+	return wording.Number(value)
+}

@@ -1,0 +1,47 @@
+package consent
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/env"
+)
+
+// An OutsideFile is an env file that a project uses and that lies outside of it.
+type OutsideFile struct {
+	Path string // as the project names it
+	Real string // without symbolic links
+	Link bool   // Path is in the project, and a link
+}
+
+// Outside returns the env files that lie in none of the directories. Links are resolved first:
+// a repository can contain a link to a file of its user.
+func Outside(files []env.File, dirs ...string) (all []OutsideFile) {
+	in := func(path string) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool { return Below(path, dir) })
+	}
+	for _, f := range files {
+		if at := Resolve(f.Path); !in(at) && !f.NoHome {
+			all = append(all, OutsideFile{Path: f.Path, Real: at, Link: in(f.Path) || in(filepath.Join(Resolve(filepath.Dir(f.Path)), filepath.Base(f.Path)))})
+		}
+	}
+	return all
+}
+
+// Below reports whether a path, which has no symbolic links, is a directory or in it.
+func Below(path, dir string) bool {
+	rel, err := filepath.Rel(Resolve(dir), path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// Resolve returns a path without symbolic links, as far as it exists.
+func Resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(Resolve(parent), filepath.Base(path))
+	}
+	return path
+}

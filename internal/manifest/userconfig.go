@@ -1,0 +1,116 @@
+package manifest
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/perstack-go/perstack/internal/toml"
+)
+
+// UserFileName is the name of the user's own configuration.
+const UserFileName = "config.toml"
+
+// UserConfig is what the configuration of the user says, which holds for all projects. Unlike
+// a perstack.toml, it never comes from elsewhere.
+type UserConfig struct {
+	Consent []Consent
+}
+
+// A Consent says what the projects in a directory may ask for without a question.
+type Consent struct {
+	Project string // as written: absolute, or with a leading ~
+	Allow   []RequestKind
+}
+
+// A RequestKind is a kind of what the files of a project ask for beyond the defaults. Package
+// consent lists the requests.
+type RequestKind string
+
+// The kinds.
+const (
+	RequestEnvFiles  RequestKind = "envFiles"  // env files outside of the project
+	RequestVariables RequestKind = "variables" // variables handed to skills
+	RequestBaseURL   RequestKind = "baseUrl"   // where the requests to a model go
+	RequestLimits    RequestKind = "limits"    // limits above the defaults
+	RequestImages    RequestKind = "images"    // images, and where they are fetched
+	RequestProxy     RequestKind = "proxy"     // the proxy of a container
+	RequestNetwork   RequestKind = "network"   // networks, name servers and private addresses
+)
+
+// requestKinds lists the kinds, in the order in which requests are shown.
+var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestLimits, RequestImages, RequestProxy, RequestNetwork}
+
+// RequestKinds returns the words of the key allow, in the order in which requests are shown.
+func RequestKinds() (words []string) {
+	for _, k := range requestKinds {
+		words = append(words, string(k))
+	}
+	return words
+}
+
+// maxConsent bounds the entries of consent.
+const maxConsent = 1000
+
+// userKeys are the keys of the user's configuration.
+var userKeys = sync.OnceValue(func() []key[UserConfig] {
+	return []key[UserConfig]{
+		custom("consent", "What projects can ask for without a question.", "list of tables", func() *jsonSchema {
+			return &jsonSchema{Type: "array", MaxItems: maxConsent, Items: schemaOf("What the projects in one directory can ask for.", consentKeys())}
+		}, (*reader).consent).without("nothing").more("see [consent](#consent)"),
+	}
+})
+
+var consentKeys = sync.OnceValue(func() []key[Consent] {
+	return []key[Consent]{
+		row("project", "Directory of the project; projects below it are included.", text(1, 4096, toml.NoNUL, wholePath), func(c *Consent, s string) { c.Project = s }).
+			required(`name a directory, like {path} = "~/work/site"`),
+		row("allow", "Kinds of requests to allow.", list(0, "A kind of request.", word(RequestKinds()...)), func(c *Consent, words []string) {
+			for _, w := range words {
+				c.Allow = append(c.Allow, RequestKind(w))
+			}
+		}).required(`list kinds of requests, like {path} = ["variables"]`),
+	}
+})
+
+// wholePath refuses a path that would depend on the working directory.
+func wholePath(s string) (string, string) {
+	if filepath.IsAbs(s) || s == "~" || strings.HasPrefix(s, "~/") || strings.HasPrefix(s, "~"+string(filepath.Separator)) {
+		return "", ""
+	}
+	return "is not a whole path", "begin it with / or ~/"
+}
+
+func (r *reader) consent(t *toml.Table, u *UserConfig) {
+	t.EachItem("consent", maxConsent, func(entry *toml.Table) {
+		var one Consent
+		readKeys(r, entry, consentKeys(), &one)
+		entry.Finish()
+		u.Consent = append(u.Consent, one)
+	})
+}
+
+// ParseUser reads the text of the user's configuration. The result is nil if a problem is an
+// error.
+func ParseUser(path string, data []byte) (*UserConfig, toml.Problems) {
+	base, root := toml.ReadTree(path, bytes.TrimPrefix(data, []byte("\ufeff")))
+	if root == nil {
+		return nil, base.Problems
+	}
+	r, u := &reader{Reader: base}, &UserConfig{}
+	t := r.Table(root)
+	readKeys(r, t, userKeys(), u)
+	t.Finish()
+	r.Problems.Sort()
+	if r.Problems.Err() != nil {
+		return nil, r.Problems
+	}
+	return u, r.Problems
+}
+
+// UserSchema is [JSONSchema] for the user's configuration.
+func UserSchema() []byte {
+	root := schemaOf("The user's own settings of perstack, for all projects.", userKeys())
+	return encodeSchema(root, UserFileName)
+}
