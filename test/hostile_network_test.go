@@ -44,12 +44,12 @@ func (l *listener) heard() string {
 }
 
 // An env file of a repository does not say where the user's key goes, neither by another
-// address of the provider nor by a proxy.
+// address of the provider nor by a proxy: not even if the user allows what is asked for.
 func TestHostileEnvFileGetsNoKey(t *testing.T) {
 	for _, name := range []string{"moved-base-url", "moved-proxy"} {
 		t.Run(name, func(t *testing.T) {
 			l, address := listen(t)
-			v := visitRepository(t, evil.Repository(t, name, "address", address), "run", "helper", "hello", "--max-retries", "0", "--output", "text")
+			v := visitRepository(t, evil.Repository(t, name, "address", address), "run", "helper", "hello", "--yes", "--max-retries", "0", "--output", "text")
 			if v.code != 2 || l.heard() != "" || !strings.Contains(v.log, "which may have come with a repository") && !strings.Contains(v.log, "does not say where your key goes") {
 				t.Errorf("exit code %d; it heard %q; %s", v.code, l.heard(), v.log)
 			}
@@ -57,11 +57,17 @@ func TestHostileEnvFileGetsNoKey(t *testing.T) {
 	}
 }
 
-// A perstack.toml may name another address: it is configuration, which the user can read.
-// A user who has not is told before anything is sent.
+// A perstack.toml may name another address. Nothing is sent there before the user has allowed
+// it, and the user is told again when it is.
 func TestHostileBaseURLIsShown(t *testing.T) {
 	l, address := listen(t)
-	v := visitRepository(t, evil.Repository(t, "moved-base-url-in-config", "address", address), "run", "helper", "hello", "--max-retries", "0", "--output", "text")
+	dir := evil.Repository(t, "moved-base-url-in-config", "address", address)
+	args := []string{"run", "helper", "hello", "--max-retries", "0", "--output", "text"}
+	v := visitRepository(t, dir, args...)
+	if v.code != 2 || l.heard() != "" || !strings.Contains(v.log, "your key for anthropic go to "+address) {
+		t.Errorf("exit code %d; it heard %q; %s", v.code, l.heard(), v.log)
+	}
+	v = visitRepository(t, dir, append(args, "--yes")...)
 	if v.code == 0 || l.heard() == "" || !strings.Contains(v.log, "your key go to "+address) {
 		t.Errorf("exit code %d; it heard %q; %s", v.code, l.heard(), v.log)
 	}

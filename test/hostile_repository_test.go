@@ -45,7 +45,7 @@ func visitRepository(t *testing.T, dir string, args ...string) visit {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "perstack", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "ANTHROPIC_API_KEY="+userKey, "PERSTACK_STORAGE_PATH=")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME=", "ANTHROPIC_API_KEY="+userKey, "PERSTACK_STORAGE_PATH=")
 	var out, log strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &log
 	err := cmd.Run()
@@ -107,7 +107,8 @@ func TestHostileRepositories(t *testing.T) {
 	}{
 		{"starts-servers", 2, 2, "is not a package name", ""},
 		{"loader-variables", 0, 0, "Done.", ""},
-		{"env-elsewhere", 0, 2, "expected = after the name", ""},
+		{"env-elsewhere", 0, 2, "perstack reads the env file /etc/passwd", "expected = after the name"},
+		{"asks-for-everything", 0, 2, "gets your ANTHROPIC_API_KEY_2 and GITHUB_TOKEN", "Done."},
 		{"storage-link", 0, 0, "Done.", ""},
 		{"jobs-link", 0, 0, "Done.", ""},
 		{"config-link", 2, 2, "perstack.toml:1", ""},

@@ -37,7 +37,7 @@ type Request struct {
 	subject string
 }
 
-// Digest identifies the request, wherever it stands in the file.
+// Digest identifies the request. Its place in the file does not matter.
 func (r Request) Digest() string {
 	sum := sha256.Sum256([]byte(string(r.Kind) + "\x00" + r.subject))
 	return hex.EncodeToString(sum[:])

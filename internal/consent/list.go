@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 )
 
 // A Project is what the files of a project say, as far as it counts for a run.
@@ -111,12 +112,28 @@ func (l *lister) model(e *expert.Expert) {
 		if d.Own {
 			continue
 		}
-		what := fmt.Sprintf("what the Expert sees and your key for %s go to %s", use.Provider, d.To)
-		r := l.add(manifest.RequestBaseURL, path+"."+d.Key, use.Provider+" "+d.To, "%s", what)
+		to := shown(d.To)
+		r := l.add(manifest.RequestBaseURL, path+"."+d.Key, use.Provider+" "+d.To, "what the Expert sees goes to %s", to)
+		if len(model.KeyEnv(use.Provider)) > 0 {
+			r.Text = fmt.Sprintf("what the Expert sees and your key for %s go to %s", use.Provider, to)
+		}
 		if d.File != "" {
-			r.Text, r.File, r.Line, r.Path = fmt.Sprintf("what the Expert sees goes to %s, by %s", d.To, d.Key), d.File, 0, ""
+			r.Text, r.File, r.Line, r.Path = fmt.Sprintf("what the Expert sees goes to %s, by %s", to, d.Key), d.File, 0, ""
 		}
 	}
+}
+
+// shown is a destination without what can be a secret in an address.
+func shown(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Host == "" {
+		return to // a project, or an address that is refused later
+	}
+	u.User, u.Fragment = nil, ""
+	if u.RawQuery != "" {
+		u.RawQuery = "…"
+	}
+	return u.String()
 }
 
 func (l *lister) variable(name string) providers.Variable {

@@ -6,7 +6,8 @@
 // each finding with file, line, column and a hint.
 //
 // Start reading at [Parse], which turns the bytes of a perstack.toml into a [Config] or a
-// list of problems. [Locate] and [Load] find and read the file. Keys that this version can
+// list of problems. [Locate] and [Load] find and read the file. [ParseUser] reads config.toml,
+// the configuration of the user, with the same tables of keys. Keys that this version can
 // read but not yet act upon are listed by [Config.Unsupported].
 package manifest
 

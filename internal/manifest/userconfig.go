@@ -18,7 +18,7 @@ type UserConfig struct {
 	Consent []Consent
 }
 
-// A Consent says what the projects in a directory may ask for without a question.
+// A Consent says what projects in a directory get without a question.
 type Consent struct {
 	Project string // as written: absolute, or with a leading ~
 	Allow   []RequestKind

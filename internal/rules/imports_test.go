@@ -56,6 +56,8 @@ var arrows = []arrow{
 	{"internal/lockfile", values + "internal/manifest internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/lockfile internal/sandbox internal/userfile internal/wording"},
 
+	{"internal/consent", values + "model internal/env internal/manifest internal/providers internal/toml internal/userfile internal/wording"},
+
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", values + "model skill store"},
 
@@ -78,7 +80,7 @@ var arrows = []arrow{
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/env internal/lockfile internal/manifest internal/netaddr internal/process internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/process internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
 

@@ -14,7 +14,10 @@ import (
 
 // OnTerminal runs cmd with a pseudo terminal as its standard streams, and returns what
 // it wrote there and how it ended.
-func OnTerminal(cmd *exec.Cmd) ([]byte, error) {
+func OnTerminal(cmd *exec.Cmd) ([]byte, error) { return Dialogue(cmd, "", "") }
+
+// Dialogue is [OnTerminal] with a user who types keys once the question is on the screen.
+func Dialogue(cmd *exec.Cmd, question, keys string) ([]byte, error) {
 	screen, keyboard, err := openTerminal()
 	if err != nil {
 		return nil, fmt.Errorf("open a pseudo terminal: %w", err)
@@ -28,10 +31,23 @@ func OnTerminal(cmd *exec.Cmd) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if _, err := io.Copy(&out, screen); err != nil && !errors.Is(err, syscall.EIO) {
-		return nil, err // EIO only says that the last writer is gone
+	part := make([]byte, 4096)
+	for {
+		n, err := screen.Read(part)
+		out.Write(part[:n])
+		if keys != "" && bytes.Contains(out.Bytes(), []byte(question)) {
+			if _, err := screen.WriteString(keys); err != nil {
+				return out.Bytes(), err
+			}
+			keys = ""
+		}
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EIO) {
+			return nil, err // EIO only says that the last writer is gone
+		}
+		if err != nil {
+			return out.Bytes(), cmd.Wait()
+		}
 	}
-	return out.Bytes(), cmd.Wait()
 }
 
 // openTerminal returns both ends of a new pseudo terminal.

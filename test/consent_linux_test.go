@@ -1,0 +1,158 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+const consentQuestion = "[y/N] "
+
+// A consenting is a project that asks for something, and a user with a terminal and no
+// configuration.
+type consenting struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	text string // of perstack.toml
+}
+
+func newConsenting(t *testing.T) *consenting {
+	c := &consenting{t: t, dir: t.TempDir()}
+	home := t.TempDir()
+	c.env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_STATE_HOME="+filepath.Join(home, "state"), "GITHUB_TOKEN=ghp_0123456789abcdefghij")
+	c.write("cassette.toml", strings.Repeat("[[turn]]\ntext = \"Done.\"\n", 2))
+	c.write("perstack.toml", "maxSteps = 500\n[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n")
+	return c
+}
+
+func (c *consenting) write(name, text string) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run runs the Expert on a terminal, where the user types keys if there is a question.
+func (c *consenting) run(keys string, args ...string) (screen string, code int) {
+	c.t.Helper()
+	cmd := exec.Command("perstack", append([]string{"run", "helper", "go", "--output", "text"}, args...)...)
+	cmd.Dir, cmd.Env = c.dir, c.env
+	out, err := testkit.Dialogue(cmd, consentQuestion, keys)
+	return string(out), exitCode(c.t, err)
+}
+
+func (c *consenting) want(keys string, asked bool, code int, args ...string) string {
+	c.t.Helper()
+	screen, got := c.run(keys, args...)
+	if strings.Contains(screen, consentQuestion) != asked || got != code || (code == 0) != strings.Contains(screen, "Done.") {
+		c.t.Errorf("asked: want %v; exit code %d, want %d:\n%s", asked, got, code, screen)
+	}
+	return screen
+}
+
+// The question has one answer that means yes, and it is asked once for each list of requests.
+func TestConsentOnTerminal(t *testing.T) {
+	c := newConsenting(t)
+	for _, no := range []string{"\n", "n\n", "x\n", "yy\n", "\x04"} {
+		if screen := c.want(no, true, 2); !strings.Contains(screen, "not allowed; nothing was started") {
+			t.Errorf("%q: %s", no, screen)
+		}
+	}
+	screen := c.want("y\n", true, 0)
+	if !strings.Contains(screen, "limits: maxSteps is 500, instead of 100 (perstack.toml:1)") {
+		t.Error(screen)
+	}
+	c.want("", false, 0)
+	c.want("", false, 0, "--continue")
+
+	// An unrelated edit does not change the list, although it moves it.
+	const rest = "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help a lot.\"\n"
+	c.write("perstack.toml", "# my project\n\nmaxSteps = 500\n"+rest)
+	c.want("", false, 0)
+	// Another value does, even when the job is resumed; what is left after a removal does not.
+	c.write("perstack.toml", "maxSteps = 501\n"+rest)
+	c.want("\n", true, 2)
+	c.write("perstack.toml", "maxSteps = 500\nmaxDepth = 9\n"+rest)
+	c.want("\n", true, 2)
+	c.want("yes\n", true, 0)
+	c.write("perstack.toml", "maxDepth = 9\n"+rest)
+	c.want("", false, 0)
+}
+
+// A variable is handed to the program that the user read about, and to no other.
+func TestConsentIsForOneProgram(t *testing.T) {
+	c := newConsenting(t)
+	project := func(mode string) {
+		c.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n"+
+			"[experts.helper.skills.github]\ntype = \"mcpStdioSkill\"\ncommand = \"sh\"\nargs = [\"-c\", \"touch started; exit "+mode+"\"]\nrequiredEnv = [\"GITHUB_TOKEN\"]\n")
+	}
+	project("1")
+	started := filepath.Join(c.dir, "started")
+	screen := c.want("\n", true, 2)
+	if _, err := os.Stat(started); err == nil || !strings.Contains(screen, `skill "github" (sh -c touch started; exit 1) gets your GITHUB_TOKEN`) {
+		t.Errorf("%v: %s", err, screen)
+	}
+	if screen, code := c.run("y\n"); code != 1 || !strings.Contains(screen, consentQuestion) {
+		t.Errorf("%d: %s", code, screen)
+	}
+	if _, err := os.Stat(started); err != nil {
+		t.Error("it was allowed, and not started")
+	}
+	if screen, code := c.run(""); code != 1 || strings.Contains(screen, consentQuestion) {
+		t.Errorf("asked again: %d: %s", code, screen)
+	}
+	project("2")
+	c.want("\n", true, 2)
+}
+
+// Text of the file drives neither the terminal nor the question.
+func TestConsentShowsHostileText(t *testing.T) {
+	c := newConsenting(t)
+	c.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n"+
+		"[experts.helper.skills.github]\ntype = \"mcpStdioSkill\"\ncommand = \"sh\"\nargs = [\"\\u001b[2J\\u001b]0;owned\\u0007\\r\\nAllow this? [y/N] y\\u202e\\u200b"+strings.Repeat("x", 5000)+"\"]\nrequiredEnv = [\"GITHUB_TOKEN\"]\n")
+	screen := c.want("\n", true, 2)
+	if strings.ContainsAny(screen, "\x1b\x07\u202e\u200b") || strings.Contains(screen, "\nAllow this? [y/N] y") || len(screen) > 1500 {
+		t.Errorf("%q", screen)
+	}
+	if !strings.Contains(screen, "gets your GITHUB_TOKEN") {
+		t.Errorf("what it gets is out of sight: %q", screen)
+	}
+}
+
+// The user stops at the question, and nothing has happened.
+func TestConsentInterrupted(t *testing.T) {
+	c := newConsenting(t)
+	if screen, code := c.run("\x03"); code != 130 || strings.Contains(screen, "Done.") {
+		t.Errorf("%d: %s", code, screen)
+	}
+	c.want("y\n", true, 0)
+}
+
+// A question that the user would not see is not asked.
+func TestConsentNeedsTheScreen(t *testing.T) {
+	c := newConsenting(t)
+	cmd := exec.Command("sh", "-c", "perstack run helper go --output text 2>log")
+	cmd.Dir, cmd.Env = c.dir, c.env
+	out, err := testkit.Dialogue(cmd, "never shown", "")
+	log, readErr := os.ReadFile(filepath.Join(c.dir, "log"))
+	if readErr != nil || exitCode(t, err) != 2 || !strings.Contains(string(log), "add --yes") {
+		t.Errorf("%v, %v: %s%s", err, readErr, out, log)
+	}
+}
+
+// The user's answer is the last word of neither the query nor the next one: what is typed after
+// it belongs to the query.
+func TestConsentLeavesTheQuery(t *testing.T) {
+	c := newConsenting(t)
+	cmd := exec.Command("perstack", "run", "helper", "-", "--json")
+	cmd.Dir, cmd.Env = c.dir, c.env
+	out, err := testkit.Dialogue(cmd, consentQuestion, "y\nthe query itself\n\x04")
+	if err != nil || !strings.Contains(string(out), `"text":"the query itself"`) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
