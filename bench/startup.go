@@ -102,7 +102,7 @@ func command(ctx context.Context, dir string, p programs, url string, args ...st
 		if err != nil {
 			storage = dir // the run says what is wrong
 		}
-		cmd := exec.CommandContext(ctx, p.perstack, append([]string{"run", storageFlag, storage}, args...)...)
+		cmd := exec.CommandContext(ctx, p.perstack, append([]string{"run", "--yes", storageFlag, storage}, args...)...)
 		cmd.Dir = dir
 		cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + llm.Key}
 		return cmd

@@ -155,3 +155,22 @@ func TestResolveIsolation(t *testing.T) {
 		}
 	}
 }
+
+// What lets a job do more is looser; the value itself is not, and neither is no retry.
+func TestLooser(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		value, than float64
+		want        bool
+	}{
+		{"maxSteps", 101, 100, true}, {"maxSteps", 100, 100, false}, {"maxSteps", 99, 100, false}, {"maxSteps", 0, 100, true},
+		{"maxRetries", None, 5, false}, {"maxRetries", 6, 5, true},
+		{"timeout", None, 300, true}, {"timeout", 301, 300, true}, {"timeout", 1, 300, false},
+	} {
+		for _, l := range AllLimits() {
+			if l.Name == tt.name && l.Looser(tt.value, tt.than) != tt.want {
+				t.Errorf("%s %v against %v: want %v", tt.name, tt.value, tt.than, tt.want)
+			}
+		}
+	}
+}

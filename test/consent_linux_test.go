@@ -156,3 +156,23 @@ func TestConsentLeavesTheQuery(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// Answers in a state directory that is part of the workspace are not used: a repository could
+// bring them along, since it knows what it asks for.
+func TestConsentInTheWorkspaceIsNoAnswer(t *testing.T) {
+	c := newConsenting(t)
+	c.env = append(c.env, "XDG_STATE_HOME="+filepath.Join(c.dir, "state"))
+	c.want("y\n", true, 0)
+	c.want("\n", true, 2)
+}
+
+// What --storage names holds the history, and no answers.
+func TestConsentIsNotMovedByStorage(t *testing.T) {
+	c := newConsenting(t)
+	storage := filepath.Join(c.dir, "history")
+	c.want("y\n", true, 0, "--storage", storage)
+	if _, err := os.Stat(filepath.Join(storage, "consent.json")); err == nil {
+		t.Error("the answer went to the storage")
+	}
+	c.want("", false, 0)
+}

@@ -125,7 +125,7 @@ func (p *project) run(b *testing.B, flags ...string) {
 // must calls perstack, which must do what it is told, every call of a tool included.
 func (p *project) must(b *testing.B, args ...string) {
 	b.Helper()
-	cmd := exec.CommandContext(b.Context(), p.binary, args...)
+	cmd := exec.CommandContext(b.Context(), p.binary, append(args, "--yes")...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	var errs strings.Builder
 	cmd.Stderr = &errs

@@ -69,10 +69,10 @@ func (l *lister) skill(e *expert.Expert, s *expert.Skill) {
 	path := toml.PathTo("experts", e.Name, "skills", s.Name)
 	named := fmt.Sprintf("skill %q (%s)", s.Name, program(s))
 	if len(s.RequiredEnv) > 0 {
-		l.add(manifest.RequestVariables, toml.PathTo(path, "requiredEnv"), s.Connection(), "%s gets your %s", named, wording.And(s.RequiredEnv))
+		l.add(manifest.RequestVariables, toml.PathTo(path, "requiredEnv"), s.Name+" "+s.Connection(), "%s gets your %s", named, wording.And(s.RequiredEnv))
 	}
 	if s.AllowPrivateEndpoint {
-		l.add(manifest.RequestNetwork, toml.PathTo(path, "allowPrivateEndpoint"), s.Connection(), "%s can be in your private network", named)
+		l.add(manifest.RequestNetwork, toml.PathTo(path, "allowPrivateEndpoint"), s.Name+" "+s.Connection(), "%s can be in your private network", named)
 	}
 }
 

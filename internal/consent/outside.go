@@ -18,8 +18,12 @@ type OutsideFile struct {
 // Outside returns the env files that lie in none of the directories. Links are resolved first:
 // a repository can contain a link to a file of its user.
 func Outside(files []env.File, dirs ...string) (all []OutsideFile) {
+	real := make([]string, len(dirs))
+	for i, dir := range dirs {
+		real[i] = Resolve(dir)
+	}
 	in := func(path string) bool {
-		return slices.ContainsFunc(dirs, func(dir string) bool { return Below(path, dir) })
+		return slices.ContainsFunc(real, func(dir string) bool { return below(path, dir) })
 	}
 	for _, f := range files {
 		if at := Resolve(f.Path); !in(at) && !f.NoHome {
@@ -30,8 +34,10 @@ func Outside(files []env.File, dirs ...string) (all []OutsideFile) {
 }
 
 // Below reports whether a path, which has no symbolic links, is a directory or in it.
-func Below(path, dir string) bool {
-	rel, err := filepath.Rel(Resolve(dir), path)
+func Below(path, dir string) bool { return below(path, Resolve(dir)) }
+
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 

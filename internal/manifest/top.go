@@ -15,6 +15,9 @@ import (
 // Runtimes that a file may name.
 var runtimeNames = []string{"local", "docker", "claude-code", "cursor", "gemini"}
 
+// maxEnvFiles is more than any project has. Each is looked up on the disk.
+const maxEnvFiles = 1000
+
 // topKeys are the keys of the top level. Experts come last: reading them needs the others.
 func topKeys() []key[Config] {
 	type C = Config
@@ -45,7 +48,7 @@ func topKeys() []key[Config] {
 		row("perstackApiBaseUrl", "Address of the registry.", matching(secureURL, 0, "https address", netaddr.RegistryURL), func(c *C, s string) { c.APIBaseURL = s }).or(DefaultAPIBaseURL),
 		custom("perstackBaseSkillCommand", "Program and arguments that replace the built-in base skill.", "list",
 			fixed(list(0, "The program, then its arguments.", matching("", 0, "")).schema), (*reader).baseSkillCommand).without("the built-in one"),
-		row("envPath", "Env files to read, relative to this file; an empty list reads none.", list(0, "Path of an env file.", text(1, 4096, toml.NoNUL)), func(c *C, all []string) { c.EnvPath = all }).
+		row("envPath", "Env files to read, relative to this file; an empty list reads none.", list(maxEnvFiles, "Path of an env file.", text(1, 4096, toml.NoNUL)), func(c *C, all []string) { c.EnvPath = all }).
 			without("`.env` and `.env.local` of the working directory").more("see [env files](#env-files)"),
 		custom("experts", "The Experts of this file, by name.", "table", func() *jsonSchema {
 			names := &jsonSchema{Type: "string", Pattern: expert.NamePattern, MaxLength: expert.MaxName}

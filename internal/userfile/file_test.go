@@ -1,8 +1,10 @@
 package userfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -19,6 +21,41 @@ func TestReadFile(t *testing.T) {
 	} {
 		if _, err := Read(path, 1<<20); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+}
+
+// What is taken as the word of the user has no other author.
+func TestReadOwn(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "f"), "mine")
+	set := func(path string, mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(dir, 0o700)
+	if data, err := ReadOwn(path, 1<<20); err != nil || string(data) != "mine" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := ReadOwn(path+"2", 1<<20); !Absent(err) {
+		t.Errorf("no file: %v", err)
+	}
+	if runtime.GOOS == "windows" {
+		return // modes say nothing there
+	}
+	for _, mode := range []os.FileMode{0o620, 0o602, 0o666} {
+		set(path, mode)
+		if _, err := ReadOwn(path, 1<<20); !errors.Is(err, ErrShared) {
+			t.Errorf("%o: %v", mode, err)
+		}
+	}
+	set(path, 0o644)
+	for _, mode := range []os.FileMode{0o720, 0o702, 0o777 | os.ModeSticky} {
+		set(dir, mode)
+		if _, err := ReadOwn(path, 1<<20); !errors.Is(err, ErrSharedDir) {
+			t.Errorf("%o: %v", mode, err)
 		}
 	}
 }

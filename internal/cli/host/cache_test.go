@@ -41,3 +41,24 @@ func TestCachePath(t *testing.T) {
 		}
 	}
 }
+
+func TestUserConfigDir(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	for _, tt := range []struct {
+		goos, home string
+		environ    []string
+		want       string
+	}{
+		{"linux", home, nil, filepath.Join(home, ".config")},
+		{"linux", home, []string{"XDG_CONFIG_HOME=" + dir}, dir},
+		{"linux", home, []string{"XDG_CONFIG_HOME=relative"}, filepath.Join(home, ".config")},
+		{"linux", "", nil, ""},
+		{"darwin", home, nil, filepath.Join(home, "Library", "Application Support")},
+		{"windows", home, []string{"AppData=" + dir}, dir},
+	} {
+		h := &Host{Home: tt.home, Environ: tt.environ}
+		if got := h.userConfigDir(tt.goos); got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}

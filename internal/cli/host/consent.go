@@ -112,15 +112,15 @@ func (q *Question) open(list []consent.Request) ([]consent.Request, error) {
 	return list, nil
 }
 
-// answers are those that the user gave in this project. Without a state directory, nothing is
-// remembered.
+// answers are those that the user gave in this project. Without a state directory, or with one
+// in the workspace, nothing is remembered.
 func (q *Question) answers() consent.Answers {
 	dir, err := q.Host.StateDir()
 	if err != nil {
 		return consent.Answers{}
 	}
 	project, err := dir.Project(q.Project.Config.Dir)
-	if err != nil {
+	if err != nil || q.Host.planted(project.State, q.Project.Config.Dir, q.Workspace) != nil {
 		return consent.Answers{}
 	}
 	return consent.Answers{Dir: project.State}

@@ -12,23 +12,28 @@ import (
 )
 
 // UserConfigPath returns the path of the user's own configuration; "" if it is not known.
-// Neither an env file nor a flag can name another: it is what the user says himself.
+// Neither an env file nor a flag can name another one.
 func (h *Host) UserConfigPath() string {
-	var dir string
-	switch {
-	case runtime.GOOS == "windows":
-		dir = h.Getenv("AppData")
-	case runtime.GOOS == "darwin" && h.Home != "":
-		dir = filepath.Join(h.Home, "Library", "Application Support")
-	case filepath.IsAbs(h.Getenv("XDG_CONFIG_HOME")): // a relative path is not valid: it would depend on the working directory
-		dir = h.Getenv("XDG_CONFIG_HOME")
-	case h.Home != "":
-		dir = filepath.Join(h.Home, ".config")
-	}
+	dir := h.userConfigDir(runtime.GOOS)
 	if dir == "" {
 		return ""
 	}
 	return filepath.Join(dir, "perstack", manifest.UserFileName)
+}
+
+// userConfigDir is os.UserConfigDir for Environ; see userCache.
+func (h *Host) userConfigDir(goos string) string {
+	switch {
+	case goos == "windows":
+		return h.Getenv("AppData")
+	case goos == "darwin" && h.Home != "":
+		return filepath.Join(h.Home, "Library", "Application Support")
+	case filepath.IsAbs(h.Getenv("XDG_CONFIG_HOME")): // a relative path would depend on the working directory
+		return h.Getenv("XDG_CONFIG_HOME")
+	case h.Home != "":
+		return filepath.Join(h.Home, ".config")
+	}
+	return ""
 }
 
 // maxUserConfig bounds the user's configuration: 1 MiB.
@@ -50,18 +55,24 @@ func (h *Host) userConfig(project, workspace string) (*manifest.UserConfig, erro
 	case err != nil:
 		return nil, Usagef("the configuration %s cannot be used: %w", path, err)
 	}
-	real := consent.Resolve(path)
-	switch {
-	case consent.Below(real, workspace):
-		err = errors.New("it is in the workspace, where a job can change it")
-	case consent.Below(real, project) && !consent.Below(consent.Resolve(h.Home), project):
-		err = errors.New("it is in the project, whose author can have written it")
-	}
-	if err != nil {
+	if err := h.planted(path, project, workspace); err != nil {
 		return nil, Usagef("%s is not used: %w; move it to another directory, or work in another one", path, err)
 	}
 	config, problems := manifest.ParseUser(path, data)
 	return config, problems.Err()
+}
+
+// planted says why a file is not the word of the user: a job, or the author of the project, can
+// have written it. A project that contains the home directory is the user's own.
+func (h *Host) planted(path, project, workspace string) error {
+	path = consent.Resolve(path)
+	switch {
+	case consent.Below(path, workspace):
+		return errors.New("it is in the workspace, where a job can change it")
+	case consent.Below(path, project) && !consent.Below(consent.Resolve(h.Home), project):
+		return errors.New("it is in the project, whose author can have written it")
+	}
+	return nil
 }
 
 // allows reports whether the user's configuration allows a kind of requests in a project.

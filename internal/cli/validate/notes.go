@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -132,7 +133,7 @@ func requests(h *host.Host, c *manifest.Config, shorten func(string) string) (no
 		Project: consent.Project{Config: c, Experts: c.Experts, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})},
 	}.Peek()
 	for _, r := range list {
-		n := toml.Problem{File: r.File, Message: "asks for " + string(r.Kind) + ": " + r.Text}
+		n := toml.Problem{File: r.File, Message: h.Secrets.Redact("asks for " + string(r.Kind) + ": " + terminal.CleanLine(r.Text))}
 		if r.Path != "" {
 			n = c.Problem(r.Path, n.Message, "")
 		}
