@@ -133,7 +133,7 @@ func requests(h *host.Host, c *manifest.Config, shorten func(string) string) (no
 		Project: consent.Project{Config: c, Experts: c.Experts, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})},
 	}.Peek()
 	for _, r := range list {
-		n := toml.Problem{File: r.File, Message: h.Secrets.Redact("asks for " + string(r.Kind) + ": " + terminal.CleanLine(r.Text))}
+		n := toml.Problem{File: r.File, Message: h.Secrets.Redact(string(r.Kind) + ": " + terminal.CleanLine(r.Text))}
 		if r.Path != "" {
 			n = c.Problem(r.Path, n.Message, "")
 		}

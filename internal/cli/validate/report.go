@@ -19,6 +19,7 @@ type report struct {
 	problems         toml.Problems
 	errors, warnings int
 	notes            toml.Problems // what cannot be done, whichever Expert runs
+	requests         toml.Problems // what the project asks for beyond the defaults
 	experts          []listing
 }
 
@@ -90,6 +91,9 @@ func (r *report) printJSON(w io.Writer) error {
 	}
 	for _, n := range notes {
 		all = append(all, finding{n, "note"})
+	}
+	for _, n := range r.requests {
+		all = append(all, finding{n, "request"})
 	}
 	return host.WriteJSON(w, all)
 }

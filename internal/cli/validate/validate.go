@@ -46,12 +46,12 @@ provider replay, the cassette that the file names is checked, too.
 Problems and warnings are printed to standard error, one on each line. Notes name
 settings that this version does not support yet. They also name what perstack run
 would refuse unless a flag changes it, such as a model of another provider, or a
-package that perstack.lock does not pin, and what the file asks for beyond the
-defaults, which perstack run asks you about. Whether keys are set is not checked. The
+package that perstack.lock does not pin. Requests are what the project asks for beyond
+the defaults, which perstack run asks you about. Whether keys are set is not checked. The
 exit code is 0 if the file can be used, else 2.
 
 --json prints an array of {file, line, column, path, message, hint, severity} to
-standard output instead; severity is error, warning or note.`,
+standard output instead; severity is error, warning, note or request.`,
 		Example: `  perstack validate
   perstack validate --config experts/perstack.toml
   perstack validate --json | jq -r '.[].message'`,
@@ -83,7 +83,7 @@ func run(_ context.Context, opts *Options) error {
 	problems.Sort()
 	r := newReport(config, problems, short, func(text string) string { return host.AddConfig(text, opts.Config) })
 	if config != nil {
-		r.notes = append(r.notes, requests(h, config, short)...)
+		r.requests = requests(h, config, short)
 	}
 	if opts.JSON {
 		err = r.printJSON(h.Stdout)
@@ -113,10 +113,11 @@ func (r *report) print(stdout, stderr io.Writer, file string) error {
 	}
 	if r.errors == 0 {
 		fmt.Fprintf(&text, "%s: %s, %s\n", terminal.CleanLine(file), wording.Count(len(r.experts), "expert"), r.verdict())
-		printNotes(&text, "  ", r.notes)
+		printNotes(&text, "  note: ", r.notes)
+		printNotes(&text, "  request: ", r.requests)
 		for _, e := range r.experts {
 			fmt.Fprintf(&text, "  %s\n", terminal.CleanLine(e.Name+" "+e.Version))
-			printNotes(&text, "    ", e.notes)
+			printNotes(&text, "    note: ", e.notes)
 		}
 	} else {
 		fmt.Fprintf(&problems, "%s: %s\n", terminal.CleanLine(file), r.verdict())
@@ -128,9 +129,9 @@ func (r *report) print(stdout, stderr io.Writer, file string) error {
 	return err
 }
 
-func printNotes(w io.Writer, indent string, notes toml.Problems) {
+func printNotes(w io.Writer, start string, notes toml.Problems) {
 	for _, n := range notes {
 		n.Warning = false // a note is less than that
-		fmt.Fprintf(w, "%snote: %s\n", indent, terminal.CleanLine(n.String()))
+		fmt.Fprintln(w, start+terminal.CleanLine(n.String()))
 	}
 }
