@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/history"
 )
@@ -144,6 +145,9 @@ func TestHostileRepositories(t *testing.T) {
 			t.Errorf("no command visits %s", r.Name)
 		}
 	}
+	attack.Held(t, "W5", len(tests))
+	attack.Held(t, "T13", 1) // asks-for-everything
+	attack.Held(t, "T14", 3) // prepared-history, storage-link, jobs-link
 }
 
 // A file that names a program for the base tools gets it started, like that of any skill:

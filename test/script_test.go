@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
@@ -82,6 +83,7 @@ func TestScripts(t *testing.T) {
 			"extends":    extends,
 			"checkpoint": checkpoint,
 			"exitcode":   exitcode,
+			"held":       held,
 			"rechain":    rechain,
 			"llm":        startLLM,
 		},
@@ -173,6 +175,14 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	for name, value := range env {
 		ts.Setenv(name, value)
 	}
+}
+
+// held counts an attack that the lines before it have shown to fail.
+func held(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: held ID")
+	}
+	ts.Check(attack.Add(fmt.Sprintf("%s\t%s\t1\t1\n", args[0], ts.Name())))
 }
 
 // rechain changes the lines of a journal and links them again, as anybody can who can write it.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -277,6 +278,7 @@ func TestSwappedByAnotherProcess(t *testing.T) {
 	if idle > len(all)/2 {
 		t.Errorf("%d of %d operations never did what they were asked", idle, len(all))
 	}
+	attack.Held(t, "F1", swaps)
 }
 
 // The test above catches a toolset that checks the text of a path: with every method that

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/storetest"
 )
@@ -64,6 +65,7 @@ func TestLost(t *testing.T) {
 				if tt.safe == 0 && lost.Safe != 0 || tt.safe > 0 && (lost.Safe < 1 || lost.Safe >= lost.Records) {
 					t.Errorf("%d of %d are called safe", lost.Safe, lost.Records)
 				}
+				attack.Held(t, "T2", 1)
 			})
 		}
 	}

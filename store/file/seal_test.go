@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/storetest"
 )
@@ -143,6 +144,7 @@ func TestSealed(t *testing.T) {
 			if n := recordsIn(t, at); n == 0 {
 				t.Error("it cannot be read")
 			}
+			attack.Held(t, "T1", 1)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/probe"
 	"github.com/perstack-go/perstack/internal/testkit/world/outside"
 )
@@ -81,6 +82,11 @@ func TestEgressMatrix(t *testing.T) {
 	if came := m.host.visitors(); len(came) > 0 {
 		t.Errorf("the host was reached: %v", came)
 	}
+	tries := 0
+	for _, g := range groups {
+		tries += len(phases) * len(probe.Rows(m.configs[phases[0]+g.name]))
+	}
+	attack.Held(t, "N1", tries)
 }
 
 func newMatrix(t *testing.T) *matrix {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 )
 
 func TestMain(m *testing.M) {
@@ -60,6 +61,8 @@ func TestSweep(t *testing.T) {
 	if all.Attacks < 5*all.Kills || all.Held != all.Attacks || all.Taken < len(Jobs()) {
 		t.Errorf("%d attacks on %d killed jobs, %d held, %d journals taken away", all.Attacks, all.Kills, all.Held, all.Taken)
 	}
+	attack.Held(t, "T1", all.Attacks)
+	attack.Held(t, "T2", all.Taken)
 	for _, kind := range strings.Fields("write tear sync rename append commit emit ask answered call called") {
 		if all.Kinds[kind] == 0 {
 			t.Errorf("no failpoint of the kind %q", kind)

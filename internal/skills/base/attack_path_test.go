@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -254,6 +255,7 @@ func TestAttacksOnPaths(t *testing.T) {
 			}
 		}
 	}
+	attack.Held(t, "F1", len(tests)*len(ways()))
 }
 
 // safe checks that everything is as before that is outside or protected.
