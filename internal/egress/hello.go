@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // maxHello bounds the first message of TLS. Those of browsers have less than 4 KB.
@@ -11,9 +12,13 @@ const maxHello = 64 << 10
 
 // Numbers of TLS records, messages and extensions.
 const (
+	recordFirst     = 20 // change of ciphers; then alerts, handshake, data
 	recordHandshake = 22
+	recordLast      = 24
 	maxRecord       = 16 << 10
+	maxEncrypted    = maxRecord + 2048
 	messageHello    = 1
+	messageAnswer   = 2 // the hello of the server
 
 	extServerName = 0
 	extHiddenOld  = 0xffce // a draft of encrypted client hello
@@ -27,88 +32,124 @@ var (
 	errShortHello = errors.New("the TLS hello ended too soon, or took too long")
 	errLongHello  = fmt.Errorf("the TLS hello has more than %d bytes", maxHello)
 	errTwoNames   = errors.New("the TLS hello names several servers")
+	errOtherName  = errors.New("the TLS hello names another server")
 )
 
-// readHello reads the first message of TLS, however it is cut into records and packets.
-// early is what was read before. It returns the name of the server as the client spells it,
-// and in any case all that was read, to be sent on, also what follows the hello.
-func readHello(r io.Reader, early []byte) (raw []byte, name string, err error) {
-	in := &helloReader{from: r, early: early}
-	name, err = in.name()
-	return append(in.raw, in.early...), name, err
+// readHello reads the first message of TLS, however it is cut into records and packets, and
+// no more. It returns the name of the server as the client spells it, and in any case all
+// that was read.
+func readHello(r io.Reader) (raw []byte, name string, err error) {
+	in := &recordReader{from: r}
+	kind, body, err := in.next()
+	if err == nil && kind != recordHandshake {
+		err = errNoHello
+	}
+	if err == nil {
+		name, err = in.hello(body)
+	}
+	return in.raw, name, err
 }
 
-// A helloReader reads no more than belongs to the hello, and keeps all of it.
-type helloReader struct {
-	from  io.Reader
-	early []byte
-	raw   []byte
+// compareName says what is wrong with the name in a hello for a host, as [ParseHost]
+// returns it.
+func compareName(name, host string) error {
+	if named, err := ParseHost(name); err != nil || named != host {
+		return errOtherName
+	}
+	return nil
 }
 
-func (h *helloReader) name() (string, error) {
-	var message []byte
-	for {
-		record, err := h.record()
-		if err != nil {
-			return "", err
+// reasonOf is the reason for refusing a hello.
+func reasonOf(err error) string {
+	for _, known := range []error{errNoName, errTwoNames, errHidden, errOtherName} {
+		if errors.Is(err, known) {
+			return ReasonServerName
 		}
-		message = append(message, record...)
+	}
+	return ReasonHello
+}
+
+// A recordReader reads no more than the records it is asked for, and keeps all of them.
+type recordReader struct {
+	from io.Reader
+	raw  []byte
+}
+
+// next reads one record and returns what it holds.
+func (r *recordReader) next() (kind byte, body []byte, err error) {
+	// The first byte is checked at once: a client of another protocol may send no more. SSL
+	// 2, which has no server name, begins with another byte.
+	first, err := r.read(1)
+	if err != nil {
+		return 0, nil, err
+	}
+	if kind = first[0]; kind < recordFirst || kind > recordLast {
+		return 0, nil, errNoHello
+	}
+	header, err := r.read(4)
+	if err != nil {
+		return 0, nil, err
+	}
+	length := int(header[2])<<8 | int(header[3])
+	if header[0] != 3 || length > maxEncrypted || kind == recordHandshake && (length == 0 || length > maxRecord) {
+		return 0, nil, errNoHello
+	}
+	body, err = r.read(length)
+	return kind, body, err
+}
+
+// hello reads the rest of a hello that begins in a record, and returns the name in it.
+func (r *recordReader) hello(body []byte) (string, error) {
+	message := slices.Clone(body)
+	for {
 		if message[0] != messageHello {
 			return "", errNoHello
 		}
-		if len(message) < 4 {
-			continue
-		}
-		switch length := 4 + (int(message[1])<<16 | int(message[2])<<8 | int(message[3])); {
+		switch length := messageLength(message); {
 		case length > maxHello:
 			return "", errLongHello
 		case len(message) == length:
 			return serverName(message)
-		case len(message) > length:
+		case length > 0 && len(message) > length:
 			// A second message in the record may be a second hello, with another name.
 			return "", errNoHello
 		}
+		kind, more, err := r.next()
+		switch {
+		case err != nil:
+			return "", err
+		case kind != recordHandshake:
+			return "", errNoHello
+		}
+		message = append(message, more...)
 	}
 }
 
-// record reads one record of the handshake and returns what it holds.
-func (h *helloReader) record() ([]byte, error) {
-	// The first byte is checked at once: a client of another protocol may send no more. SSL
-	// 2, which has no server name, begins with another byte.
-	if first, err := h.read(1); err != nil {
-		return nil, err
-	} else if first[0] != recordHandshake {
-		return nil, errNoHello
+// messageLength is the length of the first message in these bytes, and 0 if its head is not
+// complete.
+func messageLength(b []byte) int {
+	if len(b) < 4 {
+		return 0
 	}
-	header, err := h.read(4)
-	if err != nil {
-		return nil, err
-	}
-	length := int(header[2])<<8 | int(header[3])
-	if header[0] != 3 || length == 0 || length > maxRecord {
-		return nil, errNoHello
-	}
-	return h.read(length)
+	return 4 + (int(b[1])<<16 | int(b[2])<<8 | int(b[3]))
 }
 
 // read returns the next n bytes. Memory grows with what was sent, not with what was
 // announced.
-func (h *helloReader) read(n int) ([]byte, error) {
-	start := len(h.raw)
+func (r *recordReader) read(n int) ([]byte, error) {
+	start := len(r.raw)
 	if start+n > maxHello {
 		return nil, errLongHello
 	}
-	known := min(n, len(h.early))
-	h.raw, h.early = append(h.raw, h.early[:known]...), h.early[known:]
-	for len(h.raw) < start+n {
-		chunk := make([]byte, min(start+n-len(h.raw), 4<<10))
-		got, err := io.ReadFull(h.from, chunk)
-		h.raw = append(h.raw, chunk[:got]...)
+	for len(r.raw) < start+n {
+		chunk := make([]byte, min(start+n-len(r.raw), 4<<10))
+		got, err := io.ReadFull(r.from, chunk)
+		r.raw = append(r.raw, chunk[:got]...)
 		if err != nil {
 			return nil, errShortHello
 		}
 	}
-	return h.raw[start:], nil
+	return r.raw[start:], nil
 }
 
 // serverName takes the one name out of a hello.

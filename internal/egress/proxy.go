@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,7 +17,7 @@ import (
 
 // A Proxy opens tunnels to the hosts that its listeners allow. It decides on the canonical
 // name, looks it up once, checks all addresses, dials one of these addresses, and passes
-// bytes on when the TLS hello names the same host. It reads nothing after the hello: the
+// bytes on when the TLS hello names the same host. It reads nothing after the hellos: the
 // client checks certificates, end to end.
 type Proxy struct {
 	listeners []compiledListener
@@ -233,16 +234,14 @@ func (p *Proxy) connected(client, server net.Conn, host string, early []byte, ac
 		_ = p.reporter.report(Line{Access: &access})
 		return
 	}
-	first, name, err := readHello(client, early)
-	if named, bad := ParseHost(name); err == nil && (bad != nil || named != host) {
-		err = errOtherName
+	rest := bytes.NewReader(early)
+	first, name, err := readHello(io.MultiReader(rest, client))
+	if err == nil {
+		err = compareName(name, host)
 	}
 	if err != nil {
 		_ = server.Close() // it has not seen a byte
-		access.Reason = ReasonHello
-		if errors.Is(err, errNoName) || errors.Is(err, errTwoNames) || errors.Is(err, errHidden) || errors.Is(err, errOtherName) {
-			access.Reason = ReasonServerName
-		}
+		access.Reason = reasonOf(err)
 		if p.reporter.report(Line{Access: &access}) == nil && access.Reason == ReasonServerName {
 			alert(client)
 		}
@@ -252,22 +251,25 @@ func (p *Proxy) connected(client, server net.Conn, host string, early []byte, ac
 	if p.reporter.report(Line{Access: &access}) != nil {
 		return
 	}
-	sent, received := p.carry(client, server, first)
+	t := &tunnel{client: client, server: server, host: host, rest: rest, idle: p.limits.idle}
+	sent, received, err := p.carry(t, first)
+	if err != nil { // a later hello: the decision is taken back
+		later := access // the first decision is the reader's
+		later.Allowed, later.Reason = false, reasonOf(err)
+		_ = p.reporter.report(Line{Access: &later})
+	}
 	_ = p.reporter.report(Line{Closed: &Closed{ID: access.ID, Sent: sent, Received: received}})
 }
 
-var errOtherName = errors.New("the TLS hello names another server")
-
 // carry sends the hello on, and then what follows.
-func (p *Proxy) carry(client, server net.Conn, first []byte) (sent, received int64) {
-	_ = client.SetDeadline(time.Time{})
-	_ = server.SetDeadline(time.Now().Add(p.limits.hello))
-	n, err := server.Write(first)
+func (p *Proxy) carry(t *tunnel, first []byte) (sent, received int64, refused error) {
+	_ = t.client.SetDeadline(time.Time{})
+	_ = t.server.SetDeadline(time.Now().Add(p.limits.hello))
+	n, err := t.server.Write(first)
 	if err != nil {
-		return int64(n), 0
+		return int64(n), 0, nil
 	}
-	_ = server.SetDeadline(time.Time{})
-	t := &tunnel{client: client, server: server, idle: p.limits.idle}
-	sent, received = t.carry()
-	return int64(n) + sent, received
+	_ = t.server.SetDeadline(time.Time{})
+	sent, received, refused = t.carry()
+	return int64(n) + sent, received, refused
 }

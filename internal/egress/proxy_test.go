@@ -326,7 +326,7 @@ func TestProxyCarriesEverything(t *testing.T) {
 	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	first := cut(handmade(names("A.example.com.")), 20)
 	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 3*chunkSize + 17} {
-		data := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
+		data := earlyData(bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size])
 		conn := w.knock(0)
 		if _, err := conn.Write(slices.Concat([]byte(connectTo("a.example.com")), first, data)); err != nil {
 			t.Fatal(err)
@@ -342,7 +342,7 @@ func TestProxyCarriesEverything(t *testing.T) {
 		if a := w.access(); !a.Allowed {
 			t.Errorf("reported %+v", a)
 		}
-		want := int64(len(first) + size)
+		want := int64(len(first) + len(data))
 		if c := w.closed(); c.Sent != want || c.Received != want {
 			t.Errorf("%d bytes: counted %+v, want %d", size, c, want)
 		}

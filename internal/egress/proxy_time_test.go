@@ -93,7 +93,7 @@ func TestProxyTimeLimits(t *testing.T) {
 		"the client talks": {func(client, server net.Conn) {
 			greet(t, client)
 			go func() { _, _ = io.Copy(io.Discard, server) }()
-			drip(client, make([]byte, 10), 9*time.Minute)
+			drip(client, earlyData(make([]byte, 5)), 9*time.Minute)
 		}, "", 91 * time.Minute},
 		"the server talks": {func(client, server net.Conn) {
 			greet(t, client)
@@ -111,12 +111,12 @@ func TestProxyTimeLimits(t *testing.T) {
 			_, _ = io.ReadFull(server, make([]byte, len(hello)))
 			go func() { _, _ = server.Write(make([]byte, 1<<20)) }()
 			go func() { _, _ = io.Copy(io.Discard, server) }()
-			drip(client, make([]byte, 100), time.Minute)
+			drip(client, earlyData(make([]byte, 95)), time.Minute)
 		}, "", 10 * time.Minute},
 		"talk without end": {func(client, server net.Conn) {
 			greet(t, client)
 			go func() { _, _ = io.Copy(io.Discard, server) }()
-			drip(client, make([]byte, 10_000), time.Minute)
+			drip(client, earlyData(make([]byte, 10_000)), time.Minute)
 		}, "", 24 * time.Hour},
 	} {
 		inTime(t, test.play, func(lines []Line, took time.Duration) {

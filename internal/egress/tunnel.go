@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -11,12 +12,16 @@ import (
 )
 
 // A tunnel carries bytes between a client and a server until both have finished, nothing
-// flows for too long, or one of the connections breaks.
+// flows for too long, one of the connections breaks, or the client sends a hello that names
+// another host (see [tunnel.checkHellos]).
 type tunnel struct {
 	client, server net.Conn
+	host           string
+	rest           *bytes.Reader // what the client sent behind its first hello, before the tunnel
 	idle           time.Duration
 	begin          time.Time
 	active         atomic.Int64 // when bytes flowed last, since begin
+	answered       atomic.Bool  // the server has answered a hello, and reads no other
 }
 
 // Bytes are copied in chunks, by the kernel where possible, and the time of the last one
@@ -27,14 +32,23 @@ const (
 	windows   = 10 // how often the idle time is checked
 )
 
-// carry returns how many bytes went from the client to the server and back.
-func (t *tunnel) carry() (sent, received int64) {
+// carry returns how many bytes went from the client to the server and back, and why a later
+// hello was refused.
+func (t *tunnel) carry() (sent, received int64, refused error) {
 	t.begin = time.Now()
 	var both sync.WaitGroup
-	both.Go(func() { received = t.copyBytes(t.client, t.server) })
-	sent = t.copyBytes(t.server, t.client)
+	both.Go(func() {
+		received = t.awaitAnswer()
+		received += t.copyBytes(t.client, t.server)
+	})
+	sent, refused = t.checkHellos()
+	if refused != nil {
+		t.close()
+	} else {
+		sent += t.copyBytes(t.server, t.client)
+	}
 	both.Wait()
-	return sent, received
+	return sent, received, refused
 }
 
 func (t *tunnel) copyBytes(to, from net.Conn) (total int64) {
@@ -57,9 +71,8 @@ func (t *tunnel) copyBytes(to, from net.Conn) (total int64) {
 			}
 			t.close()
 			return total
-		case errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(patience) && t.silence() < t.idle+t.idle/windows:
-			// Only the read timed out, which loses nothing. Bytes in the other direction may be
-			// noted one window later.
+		case errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(patience) && !t.isSilent():
+			// Only the read timed out, which loses nothing.
 		default:
 			t.close()
 			return total
@@ -67,8 +80,10 @@ func (t *tunnel) copyBytes(to, from net.Conn) (total int64) {
 	}
 }
 
-func (t *tunnel) silence() time.Duration {
-	return time.Since(t.begin) - time.Duration(t.active.Load())
+// isSilent reports that nothing has flowed for too long, in either direction. Bytes are noted
+// up to a window late.
+func (t *tunnel) isSilent() bool {
+	return time.Since(t.begin)-time.Duration(t.active.Load()) >= t.idle+t.idle/windows
 }
 
 func (t *tunnel) close() {
