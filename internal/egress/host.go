@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // Limits of the DNS.
@@ -91,12 +93,16 @@ type Allowlist struct {
 }
 
 // ParseAllowlist reads names, and *.names for all that is below a name: *.example.com
-// allows a.example.com and a.b.example.com, and neither example.com nor evilexample.com.
+// allows a.example.com and a.b.example.com, and neither example.com nor evilexample.com. It
+// refuses public suffixes, such as *.com.
 func ParseAllowlist(patterns []string) (Allowlist, error) {
 	list := Allowlist{names: map[string]bool{}, parent: map[string]bool{}}
 	for _, pattern := range patterns {
 		name, wild := strings.CutPrefix(pattern, "*.")
 		host, err := ParseHost(name)
+		if err == nil && wild {
+			err = netaddr.CheckWildcard(host)
+		}
 		if err != nil {
 			return Allowlist{}, fmt.Errorf("%q cannot be allowed: %w; write api.example.com or *.example.com", pattern, err)
 		}

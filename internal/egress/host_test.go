@@ -57,7 +57,6 @@ func TestAllowlist(t *testing.T) {
 		{list("*.example.com"), list("a.example.com", "a.b.example.com"), list("example.com", "evilexample.com", "evil-example.com", "example.com.evil.com", "a.example.com.evil.com", "a.example.org", "com")},
 		{list("*.Example.COM.", "EXAMPLE.com"), list("a.example.com", "example.com"), list("aexample.com")},
 		{list("*.b.example.com", "*.example.com", "c.b.example.com"), list("a.b.example.com", "b.example.com", "c.b.example.com"), list("example.com")},
-		{list("*.com"), list("a.com", "a.b.com"), list("com", "acom")},
 		{list("localhost", "*.local"), list("localhost", "a.local"), list("local", "a.localhost")},
 	} {
 		l, err := ParseAllowlist(test.patterns)
@@ -78,6 +77,7 @@ func TestAllowlist(t *testing.T) {
 	for _, pattern := range []string{
 		"", "*", "*.", "**.example.com", "*.*.example.com", "api.*.example.com", "a*.example.com", "*example.com", "example.com:443", "https://example.com", "10.0.0.1", "*.0.0.1", "[::1]",
 		"xn--nxasmq5b.com", "*.xn--nxasmq5b.com", "*.XN--p1ai", "bücher.de", "a_b.com", "a..b", "a b", "example.com\n",
+		"*.com", "*.COM.", "*.co.uk", "*.github.io", "*.compute.amazonaws.com", "*.corp",
 	} {
 		if _, err := ParseAllowlist(list("example.com", pattern)); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v", pattern, err)
@@ -181,7 +181,7 @@ func decidedIsDialled(t testing.TB, patterns []string, text string) {
 	}
 }
 
-var somePatterns = []string{"api.example.com", "example.org", "*.wild.example.com", "*.net", "localhost"}
+var somePatterns = []string{"api.example.com", "example.org", "*.wild.example.com", "*.x.net", "localhost"}
 
 func FuzzParseHost(f *testing.F) {
 	for _, text := range []string{"api.example.com", "API.EXAMPLE.COM.", "a.wild.example.com", "wild.example.com", "127.0.0.1", "x.net", "localhost", "xn--a.net", "a@x.net", "[::1]", "x.net\x00", "\u212a.net"} {
@@ -196,7 +196,7 @@ func FuzzParseHost(f *testing.F) {
 func TestDecidedIsDialled(t *testing.T) {
 	parts := []string{".", "..", "-", "%", "@", ":", "\x00", "\r\n", " ", "a", "xn--", "1", "\u212a", "\u3002", "evil.", "*.", "[", "]", "/"}
 	rapid.Check(t, func(rt *rapid.T) {
-		text := rapid.SampledFrom([]string{"api.example.com", "example.org", "a.wild.example.com", "b.c.net", "localhost"}).Draw(rt, "name")
+		text := rapid.SampledFrom([]string{"api.example.com", "example.org", "a.wild.example.com", "b.c.x.net", "localhost"}).Draw(rt, "name")
 		for range rapid.IntRange(0, 3).Draw(rt, "changes") {
 			at := rapid.IntRange(0, len(text)).Draw(rt, "at")
 			switch rapid.IntRange(0, 3).Draw(rt, "kind") {

@@ -54,7 +54,7 @@ func TestContainerRefuses(t *testing.T) {
 		"one that may be private": {skillWith("mcpHttpSkill", "endpoint='https://a.example'\nallowPrivateEndpoint=true"), []string{"6:1: experts.a.skills.s.allowPrivateEndpoint: " + no + "its proxy does not connect to private addresses, which allowPrivateEndpoint permits" + advice}},
 		"an underscore":           {skillWith("mcpHttpSkill", "endpoint='https://a_b.example/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + names + advice}},
 		"punycode":                {skillWith("mcpSseSkill", "endpoint='https://xn--bcher-kva.example/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + names + advice}},
-		"private names": {base("allowedDomains=['a.example','intranet','x.localhost','*.local','db.internal','*.LAN','*.home.arpa','*.com']"), []string{
+		"private names": {base("allowedDomains=['a.example','intranet','x.localhost','*.local','db.internal','*.LAN','*.home.arpa','*.a.com']"), []string{
 			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.1: "intranet" never matches with runtime docker, where only public names can be reached`,
 			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.2: "x.localhost" never matches with runtime docker, where only public names can be reached`,
 			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.3: "*.local" never matches with runtime docker, where only public names can be reached`,

@@ -20,9 +20,9 @@ import (
 // means, and what stands elsewhere in the file.
 var beyond = regexp.MustCompile(strings.Join([]string{
 	"is protected;", "belongs to perstack itself;", "is the key of provider", // requiredEnv
-	"^IP addresses are not allowed",                         // allowedDomains
+	"^IP addresses are not allowed", "allows too much: anybody", // allowedDomains
 	"^must be a public HTTPS URL: (it uses|its host|it is)", // endpoint
-	"^must use https;", "^is not a URL;",                    // baseUrl
+	"^must use https;", "^is not a URL;", // baseUrl
 	"^is not JSON", "^is not a JSON object;", // inputJsonSchema
 	"has an invisible character", "a (name|version or tag) has at most", // parts of a text
 	"^(npx|uvx) ",                                        // the arguments of a package manager

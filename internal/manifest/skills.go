@@ -42,7 +42,7 @@ func skillKeys() []key[expert.Skill] {
 			fixed(list(255, "Name of a variable.", matching(expert.VariablePattern, expert.MaxVariable, "")).schema), func(r *reader, t *toml.Table, s *S) {
 				s.RequiredEnv = t.Strs("requiredEnv", 255, func(name string) (string, string) { return checkVariable(name, r.providers) })
 			}).of(mcpKinds...).without("none"),
-		row("allowedDomains", "Hosts that the skill can reach.", list(0, "A host name, or *. and a host name for its subdomains.", matching(netaddr.HostPattern, 253, "", netaddr.DomainPattern)), func(s *S, all []string) { s.AllowedDomains = all }).of(mcpKinds...),
+		row("allowedDomains", "Hosts that the skill can reach.", list(0, "A host name, or *. and a host name for its subdomains, unless that is a public suffix such as com or github.io.", matching(netaddr.HostPattern, 253, "", netaddr.DomainPattern)), func(s *S, all []string) { s.AllowedDomains = all }).of(mcpKinds...),
 		row("toolPrefix", "Prefix tool names with the name of the skill and __.", flag(), func(s *S, yes bool) { s.ToolPrefix = yes }).of(mcpKinds...),
 		row("startTimeout", "Time limit until the server has listed its tools.", milliseconds(maxTimeout), func(s *S, d time.Duration) { s.StartTimeout = d }).of(mcpKinds...).without("see [skills](skills.md)"),
 		row("callTimeout", "Time limit of one call without progress.", milliseconds(maxTimeout), func(s *S, d time.Duration) { s.CallTimeout = d }).of(mcpKinds...).without("see [skills](skills.md)"),

@@ -26,13 +26,17 @@ const (
 
 // notPublic are the address blocks that no public server has. Addresses inside
 // IPv4-mapped IPv6 are unmapped before the look-up; ::/96 holds the older
-// embedding of IPv4, and the unspecified address.
+// embedding of IPv4, and the unspecified address. Those of the last line are ordinary
+// addresses, at which clouds serve their own machines: the platform of Azure, which hands out
+// certificates and settings, and the service networks of IBM. The other clouds use blocks that
+// are private anyway.
 var notPublic = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 	"::/96", "fe80::/10", "fec0::/10", "fc00::/7", "ff00::/8", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16",
+	"168.63.129.16/32", "161.26.0.0/16", "166.8.0.0/14",
 )
 
 func prefixes(texts ...string) []netip.Prefix {

@@ -121,7 +121,8 @@ func HostLabel(s string) (message, hint string) {
 	return "", ""
 }
 
-// DomainPattern accepts a host name, or *. before one for its subdomains.
+// DomainPattern accepts a host name, or *. before one for its subdomains, unless anybody can
+// have such a subdomain.
 func DomainPattern(s string) (message, hint string) {
 	for label := range strings.SplitSeq(strings.ToLower(s), ".") {
 		if strings.HasPrefix(label, "xn--") {
@@ -139,6 +140,11 @@ func DomainPattern(s string) (message, hint string) {
 	}
 	if len(s) > 253 || !hostGrammar().MatchString(s) {
 		return "invalid domain pattern " + wording.Quote(s), "write api.example.com or *.example.com, without scheme, port or path"
+	}
+	if name, wild := strings.CutPrefix(s, "*."); wild {
+		if err := CheckWildcard(name); err != nil {
+			return wording.Quote(s) + " allows too much: " + err.Error(), "name the hosts, or the domain of one owner, like *.example.com"
+		}
 	}
 	return "", ""
 }
@@ -181,7 +187,7 @@ func isAddress(host string) bool {
 	return is
 }
 
-// HostPattern is the grammar of what [DomainPattern] accepts.
+// HostPattern is the grammar of what [DomainPattern] accepts. It knows no public suffixes.
 const (
 	hostLabelRest = `([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?` // behind its first character
 	HostPattern   = `^(\*\.)?([a-zA-Z0-9]` + hostLabelRest + `\.)*[a-zA-Z]` + hostLabelRest + `$`

@@ -7,10 +7,23 @@ import (
 
 func TestDomainPattern(t *testing.T) {
 	const hint = "write api.example.com or *.example.com, without scheme, port or path"
+	const suffix = "anybody can have a name below a public suffix, such as com, co.uk or github.io; name the hosts, or the domain of one owner, like *.example.com"
 	for s, want := range map[string]string{
 		"api.example.com":                "",
 		"*.example.com":                  "",
 		"localhost":                      "",
+		"*.Com":                          `"*.Com" allows too much: ` + suffix,
+		"*.co.uk":                        `"*.co.uk" allows too much: ` + suffix,
+		"*.github.io":                    `"*.github.io" allows too much: ` + suffix,
+		"*.compute.amazonaws.com":        `"*.compute.amazonaws.com" allows too much: ` + suffix, // its subdomains are public suffixes
+		"*.ck":                           `"*.ck" allows too much: ` + suffix,
+		"*.corp":                         `"*.corp" allows too much: ` + suffix, // no such suffix today
+		"github.io":                      "",
+		"perstack.github.io":             "",
+		"*.perstack.github.io":           "",
+		"*.www.ck":                       "", // an exception of the list
+		"*.internal":                     "", // cannot be reached
+		"*.home.arpa":                    "",
 		"a-b.example.com":                "",
 		"3com.example":                   "",
 		"a.1com":                         `invalid domain pattern "a.1com"; ` + hint, // the proxy would not take it

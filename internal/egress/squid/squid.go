@@ -134,9 +134,6 @@ func (c *config) names(policy egress.ProxyConfig) error {
 			if wild {
 				expression, example = `^(`+label+`\.)+`+exact+"$", "any."+host
 			}
-			if wild && host == "arpa" {
-				return fmt.Errorf("listener %q: *.arpa holds names of private networks and cannot be allowed here", listener.Name)
-			}
 			c.match(list(i), expression)
 			if netaddr.HostReach(example) != netaddr.Public {
 				c.match("private", expression) // it may be on a list, but leads nowhere

@@ -88,7 +88,7 @@ func TestConfigRefuses(t *testing.T) {
 		"cannot be allowed": func(config *egress.ProxyConfig) {
 			config.Listeners[0].Allow = []string{"a.example\nhttp_access allow all"}
 		},
-		"*.arpa holds names": func(config *egress.ProxyConfig) { config.Listeners[0].Allow = []string{"*.arpa"} },
+		"below a public suffix": func(config *egress.ProxyConfig) { config.Listeners[0].Allow = []string{"*.arpa"} },
 		"squid opens 128 listeners at most": func(config *egress.ProxyConfig) {
 			for i := range 128 {
 				config.Listeners = append(config.Listeners, egress.Listener{Name: fmt.Sprint(i), Address: fmt.Sprintf("127.0.0.1:%d", 4000+i)})
