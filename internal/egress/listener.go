@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -17,6 +18,10 @@ type Listener struct {
 	// Token is the password that a client has to show, with the user name perstack
 	// (Proxy-Authorization: Basic); empty for none.
 	Token string `json:"token,omitzero"`
+	// Clients are the blocks of addresses from which clients come; empty means any address.
+	// A machine takes what is sent to any of its addresses on every network that it is on,
+	// so listening on one of them is not enough to keep a network out.
+	Clients []netip.Prefix `json:"clients,omitzero"`
 }
 
 // A ProxyConfig says what a proxy does: one JSON document, for perstack egress --policy.
@@ -58,6 +63,7 @@ type Closed struct {
 
 // Why a connection is refused.
 const (
+	ReasonClient     = "client"     // not from an address that the listener serves
 	ReasonMethod     = "method"     // not CONNECT
 	ReasonRequest    = "request"    // not a request that can be understood
 	ReasonToken      = "token"      // without the listener's token

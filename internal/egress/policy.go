@@ -143,6 +143,11 @@ func (l Listener) compile() (compiledListener, error) {
 	if len(l.Token) > maxToken || strings.ContainsFunc(l.Token, isControl) {
 		return d, fmt.Errorf("its token must have at most %d characters that can be printed", maxToken)
 	}
+	for _, block := range l.Clients {
+		if !block.IsValid() || block != block.Masked() {
+			return d, fmt.Errorf("%s is not a block of addresses, like 192.0.2.0/24", block)
+		}
+	}
 	if l.Token != "" {
 		d.secret = basic(TokenUser, l.Token)
 	}

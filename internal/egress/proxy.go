@@ -32,6 +32,7 @@ type Proxy struct {
 	slots        *slots
 	pending      []pendingConns
 	rateLimiters []*rate.Limiter
+	strangers    *rate.Limiter // how many foreign clients are reported
 	answers      chan struct{} // one for each client that reads why it is refused
 	ids          atomic.Int64
 	reporter     *reporter
@@ -67,7 +68,7 @@ func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, er
 		connect: (&net.Dialer{}).DialContext,
 		most:    cmp.Or(config.MaxConnections, DefaultMaxConnections),
 		pending: make([]pendingConns, len(listeners)),
-		answers: make(chan struct{}, maxAnswers),
+		answers: make(chan struct{}, maxAnswers), strangers: rate.NewLimiter(rate.Every(time.Minute), maxStrangers),
 	}
 	p.slots = newSlots(p.most, len(listeners))
 	for i := range listeners {
@@ -85,6 +86,9 @@ func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, er
 // maxAnswers is how many refused clients the proxy waits for at once while they read the
 // answer.
 const maxAnswers = 64
+
+// maxStrangers is how many foreign clients are reported at once.
+const maxStrangers = 10
 
 // Listeners returns the listeners with the addresses that they listen at, and without tokens.
 func (p *Proxy) Listeners() []Listener {
@@ -169,6 +173,10 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
 
 	access := Access{ID: p.ids.Add(1), Listener: p.listeners[listener].Name}
+	if !p.listeners[listener].serves(client.RemoteAddr()) {
+		p.turnAway(access)
+		return
+	}
 	_ = client.SetDeadline(time.Now().Add(p.limits.head))
 	p.pending[listener].enter(client)
 	q, err := readRequest(client)
@@ -209,6 +217,17 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	access.Address = address
 	p.connected(client, server, host, q.rest, access)
+}
+
+// turnAway reports a client that comes from a foreign address. It gets no answer, takes none
+// of the requests that the others can make, and cannot fill the journal: after a few lines
+// there is one a minute.
+func (p *Proxy) turnAway(access Access) {
+	if !p.strangers.Allow() {
+		return
+	}
+	access.Reason = ReasonClient
+	_ = p.reporter.report(Line{Access: &access})
 }
 
 func (p *Proxy) refuse(client net.Conn, access Access, no *denial) {

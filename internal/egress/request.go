@@ -192,7 +192,7 @@ func printable(text string) string {
 // Reasons lists why a connection can be refused.
 func Reasons() []string {
 	return []string{
-		ReasonMethod, ReasonRequest, ReasonToken, ReasonHost, ReasonPort, ReasonDomain,
+		ReasonClient, ReasonMethod, ReasonRequest, ReasonToken, ReasonHost, ReasonPort, ReasonDomain,
 		ReasonResolve, ReasonAddress, ReasonUnreached, ReasonServerName, ReasonHello, ReasonLimit,
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +48,15 @@ func (d *compiledListener) admit(q request) (string, *denial) {
 		return "", refused(ReasonDomain, "%s is not among the hosts that may be reached (allowedDomains)", host)
 	}
 	return host, nil
+}
+
+// serves reports whether clients of an address may ask.
+func (d *compiledListener) serves(from net.Addr) bool {
+	if len(d.Clients) == 0 {
+		return true
+	}
+	at, err := netip.ParseAddrPort(from.String())
+	return err == nil && slices.ContainsFunc(d.Clients, func(b netip.Prefix) bool { return b.Contains(at.Addr().Unmap()) })
 }
 
 // knows reports whether the request has the token. It compares hashes of equal length, so

@@ -243,10 +243,7 @@ func TestDockerPage(t *testing.T) {
 			t.Errorf("the page does not say %s", want)
 		}
 	}
-	for _, reason := range []string{
-		egress.ReasonMethod, egress.ReasonRequest, egress.ReasonToken, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonResolve,
-		egress.ReasonAddress, egress.ReasonUnreached, egress.ReasonServerName, egress.ReasonHello, egress.ReasonLimit,
-	} {
+	for _, reason := range egress.Reasons() {
 		if !strings.Contains(page, "\n| `"+reason+"` |") {
 			t.Errorf("the page has no row for the reason %s", reason)
 		}

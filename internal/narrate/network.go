@@ -43,6 +43,7 @@ func (n *Narrator) refused(r refusal) int {
 const engineListener = "engine"
 
 var refusals = map[string]string{
+	"client":     "the client is not on the network of the run",
 	"method":     "only CONNECT is answered, plain http does not pass",
 	"request":    "the request cannot be understood",
 	"token":      "this listener is for another program",

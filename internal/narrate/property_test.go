@@ -157,10 +157,7 @@ func TestJournal(t *testing.T) {
 // Every reason of the proxy has words, and a program that makes up hosts does not fill the
 // memory.
 func TestNetwork(t *testing.T) {
-	for _, reason := range []string{
-		egress.ReasonMethod, egress.ReasonRequest, egress.ReasonToken, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonResolve,
-		egress.ReasonAddress, egress.ReasonUnreached, egress.ReasonServerName, egress.ReasonHello, egress.ReasonLimit,
-	} {
+	for _, reason := range egress.Reasons() {
 		if why := Refusal(event.ProxyAccess{Reason: reason}); why == reason || why == "" {
 			t.Errorf("%s has none", reason)
 		}

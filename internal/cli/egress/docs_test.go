@@ -28,10 +28,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	for _, reason := range []string{
-		egress.ReasonMethod, egress.ReasonRequest, egress.ReasonToken, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonResolve,
-		egress.ReasonAddress, egress.ReasonUnreached, egress.ReasonServerName, egress.ReasonHello, egress.ReasonLimit,
-	} {
+	for _, reason := range egress.Reasons() {
 		if !strings.Contains(page, "\n| `"+reason+"` |") {
 			t.Errorf("reason %s is not on the page", reason)
 		}

@@ -98,12 +98,17 @@ func (c *config) ports(policy egress.ProxyConfig) {
 	for i, listener := range policy.Listeners {
 		c.add("http_port", address(listener).String(), "name="+listenerName(i))
 		c.add("acl", listenerName(i), "myportname", listenerName(i))
+		for _, block := range listener.Clients {
+			c.add("acl", clients(i), "src", block.String())
+		}
 	}
 }
 
 func listenerName(i int) string { return "listener" + strconv.Itoa(i) }
 
 func list(i int) string { return "list" + strconv.Itoa(i) }
+
+func clients(i int) string { return "clients" + strconv.Itoa(i) }
 
 // named is every name that a list could hold: labels of letters, digits and hyphens, the
 // last beginning with a letter, which no notation of an address does.
@@ -158,11 +163,16 @@ func (c *config) addresses() {
 func (c *config) rules(policy egress.ProxyConfig) {
 	c.add("acl", "connect", "method", "CONNECT")
 	c.add("acl", "tls", "port", "443")
-	for _, reason := range []string{egress.ReasonMethod, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonAddress} {
+	for _, reason := range []string{egress.ReasonClient, egress.ReasonMethod, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonAddress} {
 		c.add("acl", because(reason), "annotate_transaction", note+"="+reason)
 	}
 	deny := func(reason string, when ...string) {
 		c.add("http_access deny", strings.Join(when, " "), because(reason))
+	}
+	for i, listener := range policy.Listeners {
+		if len(listener.Clients) > 0 {
+			deny(egress.ReasonClient, listenerName(i), "!"+clients(i))
+		}
 	}
 	deny(egress.ReasonMethod, "!connect")
 	deny(egress.ReasonHost, "!named")

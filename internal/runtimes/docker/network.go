@@ -15,6 +15,7 @@ import (
 // A link is a network of a run.
 type link struct {
 	id      string
+	subnet  netip.Prefix
 	gateway netip.Addr // that the host has on it, or would have
 }
 
@@ -54,7 +55,7 @@ func (s *Site) makeNetwork(ctx context.Context, name string, options network.Cre
 	if err != nil {
 		return link{}, fmt.Errorf("look at network %s: %w", s.name(name), err)
 	}
-	made.gateway, err = gatewayOf(found)
+	made.subnet, made.gateway, err = addressesOf(found)
 	return made, err
 }
 
@@ -66,18 +67,19 @@ func isExhausted(err error) bool {
 		strings.Contains(text, "non-overlapping") || strings.Contains(text, "predefined address pools")
 }
 
-// gatewayOf returns the address that the host has on a network. Where it has none, the
-// daemon may not name one; it would be the first.
-func gatewayOf(n network.Inspect) (netip.Addr, error) {
+// addressesOf returns the addresses of a network, and the one that the host has on it. Where
+// it has none, the daemon may not name one; it would be the first.
+func addressesOf(n network.Inspect) (netip.Prefix, netip.Addr, error) {
 	for _, c := range n.IPAM.Config {
-		if c.Gateway.Is4() {
-			return c.Gateway, nil
-		}
-		if c.Subnet.Addr().Is4() {
-			return c.Subnet.Masked().Addr().Next(), nil
+		switch subnet := c.Subnet.Masked(); {
+		case !subnet.Addr().Is4():
+		case c.Gateway.Is4():
+			return subnet, c.Gateway, nil
+		default:
+			return subnet, subnet.Addr().Next(), nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("network %s has no IPv4 addresses", n.Name)
+	return netip.Prefix{}, netip.Addr{}, fmt.Errorf("network %s has no IPv4 addresses", n.Name)
 }
 
 // outerNetwork finds the network that the user wants the proxy to go out by.
@@ -95,8 +97,8 @@ func (d *Daemon) outerNetwork(ctx context.Context, name string) (link, error) {
 	if err := mayGoOut(found); err != nil {
 		return link{}, fmt.Errorf("network %q: %w", name, err)
 	}
-	gateway, err := gatewayOf(found)
-	return link{id: found.ID, gateway: gateway}, err
+	subnet, gateway, err := addressesOf(found)
+	return link{id: found.ID, subnet: subnet, gateway: gateway}, err
 }
 
 var errNotUserDefined = errors.New("the proxy connects through a bridge network that you created, not through a network of the daemon, the host or a container; create one with: docker network create NAME")

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -8,14 +9,19 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/testkit"
 	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
@@ -101,6 +107,70 @@ func TestProxyIsOnBothNetworks(t *testing.T) {
 	if c, err := net.Dial("tcp", listenerAddress(at.outer, 0)); err == nil {
 		c.Close()
 		t.Error("it answers on the outer network")
+	}
+}
+
+// Finding T17: another container on the outer network sends packets for the proxy's inner
+// address to its outer one. The kernel takes them, and the proxy refuses who sent them.
+func TestNeighboursCannotUseTheProxy(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, "nsenter", "ip", "curl")
+	d := realDaemon(t)
+	name := testdaemon.Name(t)
+	if _, err := moby(t, d).NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
+		t.Fatal(err)
+	}
+	testdaemon.RemoveNetwork(t, moby(t, d), name)
+	plan := testPlan(t)
+	plan.image = testdaemon.Image(t, map[string]string{binaryPath: testdaemon.Program(t, "./cmd/perstack")})
+	plan.container().Network = name
+	s, notes := buildSite(t, d, plan)
+	at := lookUp(t, d, s)
+	in := s.listeners[0]
+
+	neighbour := startNeighbour(t, d, name)
+	if out, err := neighbour("ip", "route", "add", at.inner.String(), "via", at.outer.String()); err != nil {
+		testkit.Missing(t, fmt.Sprintf("the right to change the network of a container (%v: %s)", err, out))
+	}
+	// The answer to a request with the right token says that the host is not allowed.
+	out, err := neighbour("curl", "--silent", "--show-error", "--max-time", "30", "--proxy", "http://"+in.Address, "--proxy-user", egress.TokenUser+":"+in.Token, "https://example.com")
+	if err == nil || strings.Contains(out, "403") || !strings.Contains(out, "Proxy CONNECT aborted") {
+		t.Errorf("the neighbour was answered: %v: %s", err, out)
+	}
+	refused := notes.until(t, func(b event.Body) bool { _, ok := b.(event.ProxyAccess); return ok }).(event.ProxyAccess)
+	if refused.Action != "blocked" || refused.Reason != egress.ReasonClient || refused.Listener != in.Name {
+		t.Errorf("reported: %+v", refused)
+	}
+}
+
+// startNeighbour starts a container on a network, and returns what runs a program of this
+// machine there.
+func startNeighbour(t *testing.T, d *Daemon, network string) func(args ...string) (string, error) {
+	t.Helper()
+	docker := moby(t, d)
+	made, err := docker.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Config:     &container.Config{Image: jailImage(t), Entrypoint: []string{binaryPath, "wait"}, OpenStdin: true},
+		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(network)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := docker.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := docker.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := docker.ContainerInspect(t.Context(), made.ID, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := strconv.Itoa(found.Container.State.Pid)
+	return func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), "nsenter", append([]string{"--target", pid, "--net"}, args...)...).CombinedOutput()
+		return string(out), err
 	}
 }
 
@@ -202,21 +272,22 @@ func TestInnerOptions(t *testing.T) {
 	}
 }
 
-func TestGatewayOf(t *testing.T) {
+func TestAddressesOf(t *testing.T) {
 	for _, c := range []struct {
 		config []network.IPAMConfig
 		want   string
 	}{
-		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("172.18.0.0/16"), Gateway: netip.MustParseAddr("172.18.0.254")}}, "172.18.0.254"},
-		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("172.18.0.0/16")}}, "172.18.0.1"},
-		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("fd00::/64")}, {Subnet: netip.MustParsePrefix("10.1.2.0/24")}}, "10.1.2.1"},
-		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("fd00::/64")}}, "invalid IP"},
-		{nil, "invalid IP"},
+		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("172.18.0.0/16"), Gateway: netip.MustParseAddr("172.18.0.254")}}, "172.18.0.0/16 172.18.0.254"},
+		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("172.18.0.9/16")}}, "172.18.0.0/16 172.18.0.1"},
+		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("fd00::/64")}, {Subnet: netip.MustParsePrefix("10.1.2.0/24")}}, "10.1.2.0/24 10.1.2.1"},
+		{[]network.IPAMConfig{{Subnet: netip.MustParsePrefix("fd00::/64")}}, "invalid Prefix invalid IP"},
+		{[]network.IPAMConfig{{Gateway: netip.MustParseAddr("10.1.2.1")}}, "invalid Prefix invalid IP"},
+		{nil, "invalid Prefix invalid IP"},
 	} {
 		n := network.Inspect{Network: network.Network{IPAM: network.IPAM{Config: c.config}}}
-		got, err := gatewayOf(n)
-		if got.String() != c.want || (err == nil) != got.IsValid() {
-			t.Errorf("gatewayOf(%v) = %s, %v", c.config, got, err)
+		subnet, gateway, err := addressesOf(n)
+		if got := subnet.String() + " " + gateway.String(); got != c.want || (err == nil) != gateway.IsValid() {
+			t.Errorf("addressesOf(%v) = %s, %v", c.config, got, err)
 		}
 	}
 }

@@ -48,7 +48,8 @@ func (s *Site) startProxy(ctx context.Context) error {
 }
 
 // openListeners gives every listener a port of the proxy's address on the inner network, and hands
-// them in. The proxy listens nowhere else, in particular not on the outer network.
+// them in. The proxy listens nowhere else, in particular not on the outer network, from which
+// it serves nobody either: a container there can send packets for the inner address to it.
 func (s *Site) openListeners(ctx context.Context, c *Container, lines *bufio.Reader) error {
 	inner, err := s.innerAddress(ctx, c.id)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Site) openListeners(ctx context.Context, c *Container, lines *bufio.Rea
 	}
 	s.Listeners = map[string]string{}
 	for i, l := range s.plan.listeners {
-		l.Address = listenerAddress(inner, i)
+		l.Address, l.Clients = listenerAddress(inner, i), []netip.Prefix{s.inner.subnet}
 		switch {
 		case s.plan.tokenless():
 			l.Token = ""
