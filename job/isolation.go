@@ -49,7 +49,7 @@ type Container struct {
 
 	BuildTimeout time.Duration `json:"buildTimeout,omitzero"` // to make the image
 	StartTimeout time.Duration `json:"startTimeout,omitzero"` // until the program in the container has answered and checked its isolation
-	IdleTimeout  time.Duration `json:"idleTimeout,omitzero"`  // without a heartbeat from it
+	IdleTimeout  time.Duration `json:"idleTimeout,omitzero"`  // without a heartbeat from it, or from the host
 	TotalTimeout time.Duration `json:"totalTimeout,omitzero"` // of the container
 
 	MaxJournalBytes int64 `json:"maxJournalBytes,omitzero"` // that one run can add to the history

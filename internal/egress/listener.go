@@ -31,6 +31,9 @@ type ProxyConfig struct {
 	// empty for none. It looks names up itself: addresses cannot be checked then.
 	Upstream       string `json:"upstream,omitzero"`
 	MaxConnections int    `json:"maxConnections,omitzero"` // at once, through all listeners; 0 means DefaultMaxConnections
+	// MaxSilence is how many seconds the input from which this was read may say nothing; 0
+	// means that only its end counts.
+	MaxSilence int `json:"maxSilence,omitzero"`
 }
 
 // DefaultMaxConnections is how many tunnels may be open at once.

@@ -22,6 +22,7 @@ const (
 	MaxConnections  = 10_000
 	maxListenerName = 1024
 	maxToken        = 512
+	maxSilence      = 10 * 365 * 24 * 60 * 60
 )
 
 // TokenUser is the user name that belongs to the token of a listener.
@@ -110,6 +111,8 @@ func (config *ProxyConfig) compile() ([]compiledListener, upstream, error) {
 		return nil, upstream{}, fmt.Errorf("the policy has more than %d listeners", maxListeners)
 	case config.MaxConnections < 0 || config.MaxConnections > MaxConnections:
 		return nil, upstream{}, fmt.Errorf("maxConnections must be from 1 to %d", MaxConnections)
+	case config.MaxSilence < 0 || config.MaxSilence > maxSilence:
+		return nil, upstream{}, fmt.Errorf("maxSilence must be from 1 to %d seconds", maxSilence)
 	}
 	listeners := make([]compiledListener, len(config.Listeners))
 	names := map[string]bool{}

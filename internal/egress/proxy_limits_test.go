@@ -288,3 +288,36 @@ func TestProxyUpstream(t *testing.T) {
 		t.Errorf("dialled %v", d)
 	}
 }
+
+// Finding T17: clients from other addresses than the listener serves get no answer, do not use
+// up the requests of the others, and do not fill the journal.
+func TestProxyServesItsClients(t *testing.T) {
+	n := &network{}
+	ours, others := netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("192.0.2.0/24")
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{
+		{Name: "ours", Clients: []netip.Prefix{others, ours}}, {Name: "others", Clients: []netip.Prefix{others}}, {Name: "any"},
+	}})
+	for range burst + 2*maxStrangers {
+		conn := w.knock(1)
+		_, _ = io.WriteString(conn, connectTo("a.example.com"))
+		if got, _ := io.ReadAll(conn); len(got) > 0 { // it may be reset, which is as good
+			t.Fatalf("a stranger was answered: %s", got)
+		}
+	}
+	for range maxStrangers {
+		if a := w.access(); a.Allowed || a.Reason != ReasonClient || a.Listener != "others" || a.Host != "" {
+			t.Errorf("reported %+v", a)
+		}
+	}
+	w.quiet()
+	for _, listener := range []int{0, 2} {
+		if _, status, reason, _ := w.ask(listener, connectTo("a.example.com")); status != http.StatusForbidden || reason != ReasonDomain {
+			t.Errorf("listener %d: %d %s", listener, status, reason)
+		}
+	}
+	for _, block := range []string{`"10.0.0.1/8"`, `"x"`, `""`, `"10.0.0.1"`} {
+		if _, err := ParseProxyConfig([]byte(`{"listeners":[{"name":"a","address":"127.0.0.1:0","allow":[],"clients":[` + block + `]}]}`)); err == nil {
+			t.Errorf("%s was taken", block)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func dockerKeys() []key[job.Container] {
 		row("buildTimeout", "Time limit for building the image.", deadline("10m", leastWait), func(d *D, v time.Duration) { d.BuildTimeout = v }).or(FormatDuration(d.BuildTimeout)),
 		row("startTimeout", "Time limit until the container has checked its isolation.", deadline("1m", leastWait), func(d *D, v time.Duration) { d.StartTimeout = v }).or(FormatDuration(d.StartTimeout)).
 			more("networks and proxy have the same limit before it"),
-		row("idleTimeout", "Time limit without a heartbeat from the container.", deadline("2m", leastIdle), func(d *D, v time.Duration) { d.IdleTimeout = v }).or(FormatDuration(d.IdleTimeout)),
+		row("idleTimeout", "Time limit without a heartbeat between host and container.", deadline("2m", leastIdle), func(d *D, v time.Duration) { d.IdleTimeout = v }).or(FormatDuration(d.IdleTimeout)),
 		row("totalTimeout", "Time limit of the container.", deadline("24h", leastWait), func(d *D, v time.Duration) { d.TotalTimeout = v }).or(FormatDuration(d.TotalTimeout)),
 		row("maxJournalBytes", "Maximum size of what one run adds to the history.", size(leastJournal), func(d *D, n int64) { d.MaxJournalBytes = n }).or(FormatBytes(d.MaxJournalBytes)),
 	}

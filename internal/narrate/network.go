@@ -18,6 +18,9 @@ type refusal struct{ listener, host, reason string }
 // allowedDomains lacks; a program that tries again and again is counted.
 func (b *batch) network(body event.ProxyAccess) {
 	host := fmt.Sprintf("%s:%d", body.Domain, body.Port)
+	if body.Domain == "" {
+		host = "a connection" // it asked for nothing that was understood
+	}
 	who, why := Asker(body), Refusal(body)
 	r := Row{Kind: Network, Label: "Network", Summary: body.Action + " " + host, Times: 1, Minor: true, Body: text(who)}
 	if body.Action != "allowed" {
@@ -43,7 +46,7 @@ func (n *Narrator) refused(r refusal) int {
 const engineListener = "engine"
 
 var refusals = map[string]string{
-	"client":     "the client is not on the network of the run",
+	"client":     "it came from outside of the internal network",
 	"method":     "only CONNECT is answered, plain http does not pass",
 	"request":    "the request cannot be understood",
 	"token":      "this listener is for another program",
@@ -70,6 +73,8 @@ func Refusal(b event.ProxyAccess) string {
 func Asker(b event.ProxyAccess) string {
 	expert, skill, found := strings.Cut(b.Listener, " ")
 	switch {
+	case b.Reason == "client":
+		return "" // none of the run
 	case b.Listener == engineListener:
 		return "the engine"
 	case found && skill == event.BaseSkill:

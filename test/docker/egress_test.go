@@ -44,7 +44,7 @@ func TestEgressProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	image := daemon.Image(t, map[string]string{"/perstack": shared.binary, "/probed": shared.probed})
+	image := daemon.Image(t, map[string]string{"/perstack": daemon.Binary(t), "/probed": shared.probed})
 	begin := func(env []string, entry ...string) string {
 		created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 			Name:   daemon.Name(t),

@@ -22,7 +22,6 @@ var shared struct {
 	once   sync.Once
 	lasts  lasting
 	world  *world.World
-	binary string
 	probed string
 }
 
@@ -50,7 +49,6 @@ func need(t *testing.T) *world.World {
 	daemon.Need(t) // each test is skipped by itself where there is no daemon
 	shared.once.Do(func() {
 		shared.lasts.TB = t
-		shared.binary = daemon.Binary(t)
 		shared.probed = daemon.Program(t, "./internal/testkit/probe/probed")
 		shared.world = world.Start(&shared.lasts)
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/world"
 )
 
@@ -125,7 +126,7 @@ type outcome struct {
 
 // command is perstack with arguments, not started.
 func (p *project) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(p.t.Context(), shared.binary, args...)
+	cmd := exec.CommandContext(p.t.Context(), daemon.Binary(p.t), args...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	return cmd
 }

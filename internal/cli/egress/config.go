@@ -81,7 +81,10 @@ func (o *Options) fromFile() (config egress.ProxyConfig, err error) {
 		config, broken = egress.ParseProxyConfig(data)
 		return config.Upstream != "" || slices.ContainsFunc(config.Listeners, func(l egress.Listener) bool { return l.Token != "" })
 	})
-	if err = cmp.Or(err, broken); err != nil {
+	if err = cmp.Or(err, broken); err == nil && config.MaxSilence > 0 {
+		err = errors.New("maxSilence has no effect in a file: it is for a policy from standard input")
+	}
+	if err != nil {
 		return egress.ProxyConfig{}, fmt.Errorf("--policy: %w", err)
 	}
 	return config, nil

@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/egress"
 )
 
-// ReadConfig reads listeners from the first line of the input. Nothing may follow but the
-// end, by which the parent process stops the proxy, even when it dies: cancel is called
-// with what follows.
+// ReadConfig reads listeners from the first line of the input. Nothing may follow but empty
+// lines, which say that the parent process is there, and the end, by which it stops the
+// proxy, even when it dies. cancel is called with what else follows, and after a silence
+// that is longer than the first line allows.
 func ReadConfig(ctx context.Context, input io.Reader, cancel context.CancelCauseFunc) (egress.ProxyConfig, error) {
 	in := bufio.NewReader(input)
 	line, err := readLine(ctx, in)
@@ -24,14 +26,27 @@ func ReadConfig(ctx context.Context, input io.Reader, cancel context.CancelCause
 	if err != nil {
 		return egress.ProxyConfig{}, &UsageError{fmt.Errorf("%w; it must be one line", err)}
 	}
-	go func() {
-		if _, err := in.ReadByte(); err == nil {
-			cancel(&UsageError{errors.New("more than one line was sent")})
-			return
-		}
-		cancel(errInputEnded)
-	}()
+	heard := func() {}
+	if limit := time.Duration(config.MaxSilence) * time.Second; limit > 0 {
+		silence := time.AfterFunc(limit, func() { cancel(fmt.Errorf("the input said nothing for %s", limit)) })
+		context.AfterFunc(ctx, func() { silence.Stop() })
+		heard = func() { silence.Reset(limit) }
+	}
+	go func() { cancel(follow(in, heard)) }()
 	return config, nil
+}
+
+// follow reads what comes after the first line, and returns why there is no more.
+func follow(in *bufio.Reader, heard func()) error {
+	for {
+		switch next, err := in.ReadByte(); {
+		case err != nil:
+			return errInputEnded
+		case next != '\n':
+			return &UsageError{errors.New("more than one line was sent")}
+		}
+		heard()
+	}
 }
 
 // readLine reads up to the end of a line, unless the context ends first: then the reader

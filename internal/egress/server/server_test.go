@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/secret"
 )
@@ -54,6 +56,7 @@ func TestRunReturnsTheCause(t *testing.T) {
 // What is wrong with the input is told apart from what is wrong with the machine.
 func TestRunRefuses(t *testing.T) {
 	for input, want := range map[string]string{
+		listeners + "\n\nx":   "more than one line was sent",
 		"":                    "the input ended before its first line did",
 		"{}\n":                "",
 		listeners + listeners: "more than one line was sent",
@@ -63,4 +66,29 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("%q: ended with %v, want %q", input, err, want)
 		}
 	}
+}
+
+// Empty lines say that the parent process is there. Where the first line says so, silence is
+// the end: the input of a container stays open when its daemon is killed.
+func TestRunEndsInSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		in, stdin := io.Pipe()
+		begin := time.Now()
+		go func() {
+			_, _ = io.WriteString(stdin, strings.Replace(listeners, `{"listeners"`, `{"maxSilence":10,"listeners"`, 1))
+			for range 100 {
+				time.Sleep(9 * time.Second)
+				_, _ = io.WriteString(stdin, "\n")
+			}
+		}()
+		if _, err := ReadConfig(ctx, in, cancel); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		if took, want := time.Since(begin), 100*9*time.Second+10*time.Second; took != want || !strings.Contains(context.Cause(ctx).Error(), "said nothing for 10s") {
+			t.Errorf("it ended after %s with %v, want %s", took, context.Cause(ctx), want)
+		}
+		_ = stdin.Close()
+	})
 }

@@ -16,7 +16,7 @@ import (
 func threeListeners() egress.ProxyConfig {
 	return egress.ProxyConfig{Listeners: []egress.Listener{
 		{Name: "engine", Address: "172.18.0.2:3128", Allow: []string{"API.example.com.", "*.example.com", "localhost"}},
-		{Name: "skill", Address: "172.18.0.2:3129", Allow: []string{"other.example"}},
+		{Name: "skill", Address: "172.18.0.2:3129", Allow: []string{"other.example"}, Clients: []netip.Prefix{netip.MustParsePrefix("172.18.0.0/16")}},
 		{Name: "shut", Address: "172.18.0.2:3130"},
 	}}
 }

@@ -10,11 +10,13 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -44,7 +46,24 @@ func (s *Site) startProxy(ctx context.Context) error {
 	}
 	s.status(roleProxy, "healthy", "")
 	s.working.Go(func() { s.watchProxy(c, lines, said) })
+	go s.keepProxy(c.Stdin)
 	return nil
+}
+
+// keepProxy tells the proxy that we are there, until the site is closed.
+func (s *Site) keepProxy(stdin io.Writer) {
+	pulse := time.NewTicker(hostlink.Pulse)
+	defer pulse.Stop()
+	for {
+		select {
+		case <-pulse.C:
+			if _, err := stdin.Write([]byte("\n")); err != nil {
+				return // its end is noticed elsewhere
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
 }
 
 // openListeners gives every listener a port of the proxy's address on the inner network, and hands
@@ -70,7 +89,8 @@ func (s *Site) openListeners(ctx context.Context, c *Container, lines *bufio.Rea
 		s.Listeners[l.Name] = listenerURL(l)
 		s.listeners = append(s.listeners, l)
 	}
-	policy, err := json.Marshal(egress.ProxyConfig{Listeners: s.listeners, Upstream: s.plan.upstream})
+	silence := s.plan.container().IdleTimeout + secondLook
+	policy, err := json.Marshal(egress.ProxyConfig{Listeners: s.listeners, Upstream: s.plan.upstream, MaxSilence: int(silence / time.Second)})
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ var errEnded = errors.New("the engine in the container has ended")
 const saving = 15 * time.Second
 
 // secondLook is how long a container is listened to that seems to be dead: two pulses.
-const secondLook = 10 * time.Second
+const secondLook = 2 * hostlink.Pulse
 
 // attend takes what comes until there is no more, and says why.
 func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) error {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -55,10 +56,14 @@ func (t *talk) write(to io.WriteCloser, first [][]byte) {
 			err = w.Raw(line)
 		}
 	}
+	pulse := time.NewTicker(hostlink.Pulse)
+	defer pulse.Stop()
 	for err == nil {
 		select {
 		case down := <-t.queue:
 			err = w.Write(down)
+		case <-pulse.C: // from here, since a stopped terminal can hold up the session
+			err = w.Write(hostlink.Down{Alive: true})
 		case <-t.over:
 			return
 		}

@@ -18,6 +18,7 @@ type Conn struct {
 	history  [][]byte
 
 	stopped chan Stop
+	heard   chan struct{}
 	gone    chan struct{}
 
 	sending sync.Mutex
@@ -36,7 +37,7 @@ var ErrGone = errors.New("the host went away")
 func Dial(in io.Reader, out io.Writer) (*Conn, error) {
 	c := &Conn{
 		in: NewReader(in), out: NewWriter(out),
-		stopped: make(chan Stop, 1), gone: make(chan struct{}), waiting: make(map[int64]chan Done),
+		stopped: make(chan Stop, 1), heard: make(chan struct{}, 1), gone: make(chan struct{}), waiting: make(map[int64]chan Done),
 	}
 	if err := c.Send(Up{Hello: &Hello{Protocol, version.String()}}); err != nil {
 		return nil, err
@@ -81,6 +82,9 @@ func (c *Conn) Send(up Up) error {
 // Stopped has a value when the host tells the engine to stop.
 func (c *Conn) Stopped() <-chan Stop { return c.stopped }
 
+// Heard has a value when the host has said something since the last one was taken.
+func (c *Conn) Heard() <-chan struct{} { return c.heard }
+
 // Gone is closed when the host went away: nothing can be recorded any more.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
@@ -98,6 +102,10 @@ func (c *Conn) Serve() error {
 		}
 		if err != nil {
 			return err
+		}
+		select {
+		case c.heard <- struct{}{}:
+		default: // it was told before
 		}
 		switch {
 		case down.Done != nil:

@@ -1,8 +1,14 @@
 package hostlink
 
 import (
+	"time"
+
 	"github.com/perstack-go/perstack/rawjson"
 )
+
+// Pulse is how often each side says that it is there. The end of a stream does not tell: when
+// a Docker daemon is killed, its containers keep their standard input open.
+const Pulse = 5 * time.Second
 
 // MaxLine is the longest line that passes in either direction. An event with several
 // inline images fits; what is longer ends the run.
@@ -69,6 +75,7 @@ type Down struct {
 	Document *Document `json:"document,omitzero"`
 	Done     *Done     `json:"done,omitzero"`
 	Stop     *Stop     `json:"stop,omitzero"`
+	Alive    bool      `json:"alive,omitzero"`
 }
 
 // A Done answers an Append or a Commit.

@@ -4,8 +4,8 @@
 //
 // The engine's container reads one document from standard input, checks that the container
 // is isolated, and runs the job. It stores nothing: each event is sent to the host, and the
-// job continues when the host has written it. When the host is gone, the program ends at
-// once. It is the first process of its container, so all other processes end with it. The
+// job continues when the host has written it. When the host is gone, or the daemon between
+// them, the program ends. It is the first process of its container, so all other processes end with it. The
 // proxy's container serves the listeners that its input describes (package server).
 //
 // Start reading at [Init], then run.
@@ -102,9 +102,14 @@ func run(ctx context.Context, opts *options) error {
 		defer close(done)
 		end = w.do(ctx)
 	}()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		awaitEnd(conn, cmp.Or(w.document.Spec.Isolation.Container.IdleTimeout, job.DefaultContainer().IdleTimeout))
+	}()
 	select {
 	case <-done:
-	case <-conn.Gone():
+	case <-gone:
 		cancel(hostlink.ErrGone)
 		select {
 		case <-done:
@@ -117,6 +122,9 @@ func run(ctx context.Context, opts *options) error {
 	}
 	return nil
 }
+
+// documentLimit is how long the host may take to send the document: it waits for the proxy.
+const documentLimit = 10 * time.Minute
 
 // dial waits for the document, unless we are told to end.
 func dial(ctx context.Context, opts *options) (*hostlink.Conn, error) {
@@ -132,6 +140,8 @@ func dial(ctx context.Context, opts *options) (*hostlink.Conn, error) {
 		return conn, err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	case <-time.After(documentLimit):
+		return nil, fmt.Errorf("the host sent no document within %s", documentLimit)
 	}
 }
 

@@ -12,11 +12,9 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-const pulse = 5 * time.Second
-
 // beat sends heartbeats until the work is done, and while it is being saved.
 func (w *work) beat(done <-chan struct{}) {
-	tick := time.NewTicker(pulse)
+	tick := time.NewTicker(hostlink.Pulse)
 	defer tick.Stop()
 	for {
 		select {
@@ -26,6 +24,32 @@ func (w *work) beat(done <-chan struct{}) {
 			}
 		case <-done:
 			return
+		}
+	}
+}
+
+// secondLook is how long a host is listened to that seems to be gone: it may be this container
+// that was held up.
+const secondLook = 2 * hostlink.Pulse
+
+// awaitEnd returns when the host is gone: it has closed the link, or said nothing for a limit.
+func awaitEnd(host *hostlink.Conn, limit time.Duration) {
+	silence := time.NewTimer(limit)
+	defer silence.Stop()
+	quiet := false
+	for {
+		select {
+		case <-host.Gone():
+			return
+		case <-host.Heard():
+			quiet = false
+			silence.Reset(limit)
+		case <-silence.C:
+			if quiet {
+				return
+			}
+			quiet = true
+			silence.Reset(min(secondLook, limit))
 		}
 	}
 }
