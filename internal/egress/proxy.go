@@ -32,7 +32,7 @@ type Proxy struct {
 	slots        *slots
 	pending      []pendingConns
 	rateLimiters []*rate.Limiter
-	strangers    *rate.Limiter // how many foreign clients are reported
+	foreigners   *rate.Limiter // how many foreign clients are reported
 	answers      chan struct{} // one for each client that reads why it is refused
 	ids          atomic.Int64
 	reporter     *reporter
@@ -68,7 +68,7 @@ func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, er
 		connect: (&net.Dialer{}).DialContext,
 		most:    cmp.Or(config.MaxConnections, DefaultMaxConnections),
 		pending: make([]pendingConns, len(listeners)),
-		answers: make(chan struct{}, maxAnswers), strangers: rate.NewLimiter(rate.Every(time.Minute), maxStrangers),
+		answers: make(chan struct{}, maxAnswers), foreigners: rate.NewLimiter(rate.Every(time.Minute), maxForeigners),
 	}
 	p.slots = newSlots(p.most, len(listeners))
 	for i := range listeners {
@@ -87,8 +87,8 @@ func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, er
 // answer.
 const maxAnswers = 64
 
-// maxStrangers is how many foreign clients are reported at once.
-const maxStrangers = 10
+// maxForeigners is how many foreign clients are reported at once.
+const maxForeigners = 10
 
 // Listeners returns the listeners with the addresses that they listen at, and without tokens.
 func (p *Proxy) Listeners() []Listener {
@@ -223,7 +223,7 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 // of the requests that the others can make, and cannot fill the journal: after a few lines
 // there is one a minute.
 func (p *Proxy) turnAway(access Access) {
-	if !p.strangers.Allow() {
+	if !p.foreigners.Allow() {
 		return
 	}
 	access.Reason = ReasonClient

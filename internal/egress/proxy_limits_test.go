@@ -297,14 +297,14 @@ func TestProxyServesItsClients(t *testing.T) {
 	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{
 		{Name: "ours", Clients: []netip.Prefix{others, ours}}, {Name: "others", Clients: []netip.Prefix{others}}, {Name: "any"},
 	}})
-	for range burst + 2*maxStrangers {
+	for range burst + 2*maxForeigners {
 		conn := w.knock(1)
 		_, _ = io.WriteString(conn, connectTo("a.example.com"))
 		if got, _ := io.ReadAll(conn); len(got) > 0 { // it may be reset, which is as good
-			t.Fatalf("a stranger was answered: %s", got)
+			t.Fatalf("a foreign client was answered: %s", got)
 		}
 	}
-	for range maxStrangers {
+	for range maxForeigners {
 		if a := w.access(); a.Allowed || a.Reason != ReasonClient || a.Listener != "others" || a.Host != "" {
 			t.Errorf("reported %+v", a)
 		}

@@ -14,7 +14,7 @@ const retryRandom = "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb
 	"\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
 
 // checkHellos passes on the records of the client until the server has answered. Until then
-// the only handshake message of a client is a hello: the server may ask for a second one,
+// the only handshake message of a client is a hello: the server can want a second one,
 // and take the name in it. Each must name the host, and the server sees it when it is
 // checked. Other records can come before it: early data, and the change of ciphers that
 // clients send for the sake of old proxies. What is no TLS is refused.

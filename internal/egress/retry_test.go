@@ -72,7 +72,7 @@ func newRetryingServer(t *testing.T, answer []byte) *retryingServer {
 	return s
 }
 
-// Promise N8, finding T12: a server that was sent a good hello may ask for a second one. The
+// Promise N8, finding T12: a server that was sent a good hello can want a second one. The
 // name in it counts as well, wherever it comes in what the client sends before the server
 // has answered.
 func TestProxyChecksLaterHellos(t *testing.T) {

@@ -50,7 +50,7 @@ func (d *compiledListener) admit(q request) (string, *denial) {
 	return host, nil
 }
 
-// serves reports whether clients of an address may ask.
+// serves reports whether the listener takes requests from an address.
 func (d *compiledListener) serves(from net.Addr) bool {
 	if len(d.Clients) == 0 {
 		return true

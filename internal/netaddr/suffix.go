@@ -7,13 +7,12 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// errSuffix is for a wildcard that is no restriction: whoever wants to be allowed gets a name
-// below it.
+// errSuffix is for a wildcard that is no restriction: an attacker gets a name below it too.
 var errSuffix = errors.New("anybody can have a name below a public suffix, such as com, co.uk or github.io")
 
 // CheckWildcard says what is wrong with *. before a name, in whatever case. Top-level domains
 // and other public suffixes are refused, including those of companies that give names to
-// their customers. Private names are not: they are nobody's, and cannot be reached.
+// their customers. Private names are not, since they cannot be reached.
 func CheckWildcard(name string) error {
 	name = strings.ToLower(name)
 	below := "any." + name // for rules such as *.compute.amazonaws.com

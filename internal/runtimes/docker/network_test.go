@@ -112,7 +112,7 @@ func TestProxyIsOnBothNetworks(t *testing.T) {
 
 // Finding T17: another container on the outer network sends packets for the proxy's inner
 // address to its outer one. The kernel takes them, and the proxy refuses who sent them.
-func TestNeighboursCannotUseTheProxy(t *testing.T) {
+func TestOtherContainersCannotUseTheProxy(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "nsenter", "ip", "curl")
 	d := realDaemon(t)
@@ -128,14 +128,14 @@ func TestNeighboursCannotUseTheProxy(t *testing.T) {
 	at := lookUp(t, d, s)
 	in := s.listeners[0]
 
-	neighbour := startNeighbour(t, d, name)
-	if out, err := neighbour("ip", "route", "add", at.inner.String(), "via", at.outer.String()); err != nil {
+	other := startOther(t, d, name)
+	if out, err := other("ip", "route", "add", at.inner.String(), "via", at.outer.String()); err != nil {
 		testkit.Missing(t, fmt.Sprintf("the right to change the network of a container (%v: %s)", err, out))
 	}
 	// The answer to a request with the right token says that the host is not allowed.
-	out, err := neighbour("curl", "--silent", "--show-error", "--max-time", "30", "--proxy", "http://"+in.Address, "--proxy-user", egress.TokenUser+":"+in.Token, "https://example.com")
+	out, err := other("curl", "--silent", "--show-error", "--max-time", "30", "--proxy", "http://"+in.Address, "--proxy-user", egress.TokenUser+":"+in.Token, "https://example.com")
 	if err == nil || strings.Contains(out, "403") || !strings.Contains(out, "Proxy CONNECT aborted") {
-		t.Errorf("the neighbour was answered: %v: %s", err, out)
+		t.Errorf("the other container was answered: %v: %s", err, out)
 	}
 	refused := notes.until(t, func(b event.Body) bool { _, ok := b.(event.ProxyAccess); return ok }).(event.ProxyAccess)
 	if refused.Action != "blocked" || refused.Reason != egress.ReasonClient || refused.Listener != in.Name {
@@ -143,9 +143,9 @@ func TestNeighboursCannotUseTheProxy(t *testing.T) {
 	}
 }
 
-// startNeighbour starts a container on a network, and returns what runs a program of this
+// startOther starts a container on a network, and returns what runs a program of this
 // machine there.
-func startNeighbour(t *testing.T, d *Daemon, network string) func(args ...string) (string, error) {
+func startOther(t *testing.T, d *Daemon, network string) func(args ...string) (string, error) {
 	t.Helper()
 	docker := moby(t, d)
 	made, err := docker.ContainerCreate(t.Context(), client.ContainerCreateOptions{

@@ -67,8 +67,8 @@ func (s *Site) keepProxy(stdin io.Writer) {
 }
 
 // openListeners gives every listener a port of the proxy's address on the inner network, and hands
-// them in. The proxy listens nowhere else, in particular not on the outer network, from which
-// it serves nobody either: a container there can send packets for the inner address to it.
+// them in. The proxy listens nowhere else, in particular not on the outer network, and serves
+// no client there: a container on that network can send it packets for the inner address.
 func (s *Site) openListeners(ctx context.Context, c *Container, lines *bufio.Reader) error {
 	inner, err := s.innerAddress(ctx, c.id)
 	if err != nil {

@@ -25,7 +25,7 @@ func TestTalkHasAPulse(t *testing.T) {
 		}
 		talk.hangUp()
 		if _, err := lines.Line(); err == nil {
-			t.Error("it goes on")
+			t.Error("lines follow the end")
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Finding T18: a host that says nothing is gone, even if the link stays open, as it does when
-// the Docker daemon is killed. Any line counts as a sign of life.
+// the Docker daemon is killed. Any line counts as a heartbeat.
 func TestAwaitEnd(t *testing.T) {
 	const limit, lines = time.Minute, 100
 	for name, test := range map[string]struct {
