@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 )
 
 // earlyData puts bytes into records of encrypted data.
@@ -162,6 +163,7 @@ func TestProxyChecksLaterHellos(t *testing.T) {
 					if b := w.access(); b.Allowed || b.Reason != test.reason || b.ID != a.ID || b.Host != name {
 						t.Errorf("%s: reported %+v, want %s", what, b, test.reason)
 					}
+					attack.Held(t, "T12", 1)
 				}
 				if c := w.closed(); c.ID != a.ID || c.Sent != int64(len(want)) {
 					t.Errorf("%s: counted %+v, want %d", what, c, len(want))

@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
 
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
@@ -69,5 +70,6 @@ func TestDaemonDies(t *testing.T) {
 			}
 		}
 		t.Logf("%s has ended", name)
+		attack.Held(t, "T18", 1)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
@@ -141,6 +142,7 @@ func TestOtherContainersCannotUseTheProxy(t *testing.T) {
 	if refused.Action != "blocked" || refused.Reason != egress.ReasonClient || refused.Listener != in.Name {
 		t.Errorf("reported: %+v", refused)
 	}
+	attack.Held(t, "T17", 1)
 }
 
 // startOther starts a container on a network, and returns what runs a program of this
