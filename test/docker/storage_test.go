@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 )
 
 // TestStorageElsewhere keeps the history in the workspace, at several places, none of
@@ -68,4 +70,32 @@ func TestStorageElsewhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStateInTheWorkspace works in a directory that contains the state of the user, as a home
+// directory does: a command sees neither the key that seals the history nor the history.
+func TestStateInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "", map[string]string{"perstack.toml": worker})
+	p.scouting()
+	p.write("state/kept", nil, 0o644)
+	p.env = append(p.env, "XDG_STATE_HOME="+filepath.Join(p.dir, "state"))
+	job, key := p.job(), "state/perstack/seal.keys"
+	look := func(out string) string {
+		return "[[turn]]\n" + command(t, "./scoutd", "look", out, key, "state/perstack", "state/perstack/projects") + "[[turn]]\ntext = \"Looked.\"\n"
+	}
+	p.serve(look("first.json") + look("second.json"))
+	p.run("worker", "go", "--job-id", job).must(t, 0)
+	p.run("worker", "more", "--continue-job", job).must(t, 0)
+	if data, err := os.ReadFile(filepath.Join(p.dir, key)); err != nil || len(data) < 64 {
+		t.Fatalf("there is no key: %q, %v", data, err)
+	}
+	for _, report := range []string{"first.json", "second.json"} {
+		for at, place := range p.report(report).Places {
+			if len(place.Files) > 0 || place.Bytes > 0 || place.Made == "" || place.Renamed == "" {
+				t.Errorf("%s: %s shows %d bytes, %v; made %q, renamed %q", report, at, place.Bytes, place.Files, place.Made, place.Renamed)
+			}
+		}
+	}
+	attack.Held(t, "T1", 6)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,7 +112,12 @@ func ignoreMissing(err error) error {
 // The ways in which another program takes the journal away from a process that writes it.
 var takes = map[string]func(path string) error{
 	"take remove":   os.Remove,
-	"take truncate": func(path string) error { return os.Truncate(path, 100) },
+	"take truncate": func(path string) error {
+		if info, err := os.Stat(path); err != nil || info.Size() <= 100 {
+			return errors.New("there is nothing to take away")
+		}
+		return os.Truncate(path, 100)
+	},
 	"take replace": func(path string) error {
 		data, err := os.ReadFile(path)
 		if err == nil {
