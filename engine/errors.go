@@ -50,6 +50,7 @@ const (
 	JobCompleted       Problem = "jobCompleted"       // and the Spec has no query
 	NotWaiting         Problem = "notWaiting"         // and the Spec has an answer
 	CheckpointNotFound Problem = "checkpointNotFound" // in this job
+	JobImported        Problem = "jobImported"        // so it can be read and not continued
 	DelegateAnswered   Problem = "delegateAnswered"   // the answer is for a delegate, which cannot ask the user
 )
 
@@ -65,6 +66,8 @@ func (e *JobError) Error() string {
 		return "job " + e.JobID + " does not wait for an answer"
 	case CheckpointNotFound:
 		return "checkpoint " + e.CheckpointID + " not found in job " + e.JobID
+	case JobImported:
+		return "job " + e.JobID + " was recorded by another program and imported, so it can be read and not continued"
 	case DelegateAnswered:
 		return "checkpoint " + e.CheckpointID + " is one of the delegate " + e.Expert + ", which cannot ask the user anything"
 	}

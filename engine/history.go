@@ -58,7 +58,10 @@ func openHistory(ctx context.Context, journal store.Journal, spec job.Spec, part
 	}
 	h := parts.History
 	if j, ok := journal.(interface{ Head() store.Head }); ok && h != nil {
-		return h, h.checkHead(spec, j.Head())
+		if err := h.checkHead(spec, j.Head()); err != nil {
+			return h, err
+		}
+		return h, h.checkImported()
 	}
 	// This journal cannot say what its last record is, so it is read again.
 	loaded, err := Load(ctx, parts.Store, spec.JobID)
@@ -68,7 +71,19 @@ func openHistory(ctx context.Context, journal store.Journal, spec job.Spec, part
 	if h != nil {
 		err = h.checkHead(spec, loaded.lastHead())
 	}
+	if err == nil {
+		err = loaded.checkImported()
+	}
 	return loaded, err
+}
+
+// checkImported refuses a job that another program recorded. Its files can say anything, and do
+// not say what the job was allowed to do.
+func (h *History) checkImported() error {
+	if h.Job.Imported == nil {
+		return nil
+	}
+	return jobError(JobImported, h.Job.ID)
 }
 
 // checkHead returns an error if h was folded from other records than those up to head. The

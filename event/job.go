@@ -34,6 +34,7 @@ type Job struct {
 	StartedAt            int64                    `json:"startedAt"`
 	FinishedAt           int64                    `json:"finishedAt,omitzero"`
 	UpdatedAt            int64                    `json:"updatedAt,omitzero"` // when the newest event happened
+	Imported             *Import                  `json:"imported,omitzero"`  // another program recorded the job
 	Unknown              map[string]rawjson.Value `json:",embed"`
 }
 
@@ -68,6 +69,9 @@ func (j Job) start(e Event, b StartRun) Job {
 	}
 	if j.CoordinatorExpertKey == "" {
 		j.CoordinatorExpertKey = e.ExpertKey
+	}
+	if j.Imported == nil {
+		j.Imported = b.Imported
 	}
 	if b.parent() == nil {
 		j.CoordinatorRunID = e.RunID

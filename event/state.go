@@ -24,7 +24,17 @@ type StartRun struct {
 	// Spec is what the job runs, as job.Spec.Recorded writes it. The coordinator's Run has it
 	// when the job starts or is continued.
 	Spec rawjson.Value `json:"spec,omitzero"`
+	// Imported says that the job was recorded by another program. The first record has it.
+	Imported *Import `json:"imported,omitzero"`
 	Extra
+}
+
+// An Import says where a job came from that this program did not record.
+type Import struct {
+	Program string                   `json:"program"` // that recorded the job
+	Path    string                   `json:"path"`    // of the directory that it was read from
+	At      int64                    `json:"at"`      // milliseconds since the Unix epoch
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 // parent returns the Run that delegated, in either form.

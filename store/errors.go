@@ -57,9 +57,15 @@ func (e *LostError) Error() string {
 type VersionError struct {
 	JobID   string
 	Version int
+	// Original says that the original Perstack, the program in TypeScript, recorded the job. It
+	// wrote no journal.
+	Original bool
 }
 
 func (e *VersionError) Error() string {
+	if e.Original {
+		return fmt.Sprintf("job %s was recorded by the original Perstack (TypeScript), in files that have to be imported first", e.JobID)
+	}
 	if e.Version < Version {
 		return fmt.Sprintf("job %s was recorded by an older, unreleased version of perstack and cannot be read; start a new job", e.JobID)
 	}

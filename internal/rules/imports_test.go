@@ -77,10 +77,13 @@ var arrows = []arrow{
 	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
 		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace internal/packages internal/sandbox/... internal/egress"},
 
+	// Jobs of another program.
+	{"internal/original", values + "store internal/secret internal/userfile"},
+
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/process internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
 

@@ -75,6 +75,32 @@ func read(path string, limit int64, check func(*os.File) error) ([]byte, error) 
 	if err != nil {
 		return nil, Reason(err)
 	}
+	return readAll(f, limit)
+}
+
+// ReadIn is [Read] beneath a directory: no link leads out of it, and a file that is itself a
+// symbolic link is refused.
+func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		return nil, Reason(err)
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, Reason(err)
+	}
+	if opened, err := f.Stat(); err != nil || !opened.Mode().IsRegular() {
+		f.Close()
+		return nil, ErrNotRegular
+	}
+	return readAll(f, limit)
+}
+
+// readAll reads a file of at most limit bytes, and closes it.
+func readAll(f *os.File, limit int64) ([]byte, error) {
 	defer f.Close()
 	if err := check(f); err != nil {
 		return nil, Reason(err)

@@ -57,6 +57,11 @@ func noJournal(dir *os.Root, jobID string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read job %s: %w", jobID, err)
 	}
+	for _, name := range []string{"checkpoints", "runs"} {
+		if info, err := dir.Lstat(name); err == nil && info.IsDir() {
+			return &store.VersionError{JobID: jobID, Original: true}
+		}
+	}
 	_, err = dir.Lstat(summaryName)
 	if recorded, _ := readHead(dir); recorded.length == 0 && errors.Is(err, fs.ErrNotExist) {
 		return store.NotFound(jobID)

@@ -161,23 +161,32 @@ func (h History) OldHistory(workspace string) string {
 	if info, err := os.Lstat(jobs); err != nil || !info.IsDir() || dir == h.Dir {
 		return ""
 	}
+	if !hasEntry(jobs, "journal.jsonl", "job.json", "checkpoints", "runs") {
+		return ""
+	}
+	return dir
+}
+
+// hasEntry reports whether a directory of jobs has one with an entry of such a name. What cannot
+// be read counts as one, so that it is hidden.
+func hasEntry(jobs string, names ...string) bool {
 	f, err := os.Open(jobs)
 	if err != nil {
-		return dir // what cannot be read is hidden, to be safe
+		return true
 	}
 	defer f.Close()
-	names, err := f.Readdirnames(maxOldJobs)
+	ids, err := f.Readdirnames(maxOldJobs)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return dir
+		return true
 	}
-	for _, name := range names {
-		for _, file := range []string{"journal.jsonl", "job.json", "checkpoints", "runs"} {
-			if _, err := os.Lstat(filepath.Join(jobs, name, file)); err == nil {
-				return dir
+	for _, id := range ids {
+		for _, name := range names {
+			if _, err := os.Lstat(filepath.Join(jobs, id, name)); err == nil {
+				return true
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // resolvePath returns a path without links, as far as it exists.
@@ -202,7 +211,16 @@ func (h *Host) TellOldHistory(history History, workspace string) error {
 	if err != nil || !first {
 		return err
 	}
-	fmt.Fprintf(h.Stderr, "perstack: %s holds jobs of an older version; it is hidden from tools and no longer used. To list its jobs: %s log --storage %s\n",
-		terminal.CleanLine(old), h.Command, ShellJoin(old))
+	by, how := h.RecordedBy(old)
+	fmt.Fprintf(h.Stderr, "perstack: %s holds jobs of %s; it is hidden from tools and not used. %s\n", terminal.CleanLine(old), by, how)
 	return nil
+}
+
+// RecordedBy says which program recorded the jobs in the directory of an old history, and how
+// they can be read.
+func (h *Host) RecordedBy(old string) (by, how string) {
+	if hasEntry(filepath.Join(old, "jobs"), "journal.jsonl") {
+		return "an older version", "To list its jobs: " + h.Command + " log --storage " + ShellJoin(old)
+	}
+	return "the original Perstack (TypeScript)", "To read its jobs: " + h.Command + " jobs import " + ShellJoin(old)
 }

@@ -69,6 +69,9 @@ func (v *survey) printJob(p *printer) {
 		status += ": " + point.State.StopReason
 	}
 	p.field("Job", job.ID+" ("+status+")")
+	if from := job.Imported; from != nil {
+		p.field("Imported", "on "+timestamp(from.At)+" UTC from "+from.Path+"; recorded by "+from.Program+", not by this program")
+	}
 	p.field("Expert", job.CoordinatorExpertKey)
 	p.field("Started", timestamp(job.StartedAt)+" UTC")
 	p.field("Steps", fmt.Sprint(job.TotalSteps))

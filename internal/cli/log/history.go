@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -66,10 +67,35 @@ func (o *Options) nothing() error {
 	}
 	_, err = fmt.Fprintln(o.Host.Stdout, "No data found in "+terminal.CleanLine(history.Dir))
 	if old := history.OldHistory(o.Host.Dir); old != "" && err == nil {
-		_, err = fmt.Fprintf(o.Host.Stdout, "%s holds jobs of an older version; to list them: %s log --storage %s\n",
-			terminal.CleanLine(old), o.command(), host.ShellJoin(old))
+		by, how := o.Host.RecordedBy(old)
+		_, err = fmt.Fprintf(o.Host.Stdout, "%s holds jobs of %s. %s\n", terminal.CleanLine(old), by, how)
 	}
 	return err
+}
+
+// isOriginal reports whether an error is about a job of the original, which wrote no journal.
+func isOriginal(err error) bool {
+	version, ok := errors.AsType[*store.VersionError](err)
+	return ok && version.Original
+}
+
+// tellOriginals says how jobs of the original can be read.
+func (o *Options) tellOriginals(n int) {
+	were := " were"
+	if n == 1 {
+		were = " was"
+	}
+	fmt.Fprintf(o.Host.Stderr, "perstack: %s%s recorded by the original Perstack (TypeScript); to read them, import them: %s\n",
+		wording.Count(n, "job"), were, o.importCommand())
+}
+
+// importCommand is the command that imports the jobs of the original from the history in use.
+func (o *Options) importCommand() string {
+	dir := "<directory>"
+	if history, err := o.history(); err == nil && !o.All {
+		dir = host.ShellJoin(history.Dir)
+	}
+	return o.command() + " jobs import " + dir
 }
 
 // everyProject is the histories of all projects of the user, as one that is only read.

@@ -87,6 +87,9 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	if report.Unknown > 0 {
 		found += fmt.Sprintf(", %d of types that this version does not know", report.Unknown)
 	}
+	if info, err := store.FindJob(ctx, s, jobID); err == nil && info.Imported != nil {
+		found += "; the job was imported: what happened before is not proved"
+	}
 	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, found)
 	return err
 }

@@ -21,10 +21,14 @@ import (
 func list(ctx context.Context, opts *Options, s store.Store) error {
 	var jobs []listedJob
 	var unreadable []error
-	total := 0
+	total, originals := 0, 0
 	for _, job := range jobsOf(ctx, s) {
 		if job.err != nil && job.info.ID == "" {
 			return job.err
+		}
+		if isOriginal(job.err) {
+			job.info.Status, job.err = originalStatus, nil
+			originals++
 		}
 		if job.err != nil {
 			job.info.Status, job.info.Interrupted = unreadableStatus, false
@@ -43,6 +47,9 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 	default:
 		err = listText(opts, jobs, total)
 	}
+	if originals > 0 {
+		opts.tellOriginals(originals)
+	}
 	if err == nil && len(unreadable) > 0 {
 		err = &host.ExitError{Code: host.ExitFailure, Err: errors.Join(unreadable...)}
 	}
@@ -52,12 +59,15 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 // unreadableStatus stands for the status of a job whose journal says nothing.
 const unreadableStatus event.JobStatus = "unreadable"
 
+// originalStatus stands for the status of a job of the original, which has no journal.
+const originalStatus event.JobStatus = "not imported"
+
 // listJSON prints one job a line. A job that cannot be read is left to the error.
 func listJSON(w io.Writer, jobs []listedJob) error {
 	out := event.NewWriter(w)
 	for _, job := range jobs {
 		info := job.info
-		if info.Status == unreadableStatus {
+		if info.Status == unreadableStatus || info.Status == originalStatus {
 			continue
 		}
 		info.Status = info.CurrentStatus()
@@ -82,7 +92,11 @@ func listText(opts *Options, jobs []listedJob, total int) error {
 	fmt.Fprintln(table, title)
 	for _, job := range jobs {
 		info := job.info
-		columns := []string{info.ID, string(info.CurrentStatus()), info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
+		status := string(info.CurrentStatus())
+		if info.Imported != nil {
+			status += " (imported)"
+		}
+		columns := []string{info.ID, status, info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
 		if info.StartedAt > 0 {
 			columns[3] = strconv.Itoa(info.TotalSteps)
 			columns[4] = timestamp(info.StartedAt)

@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -163,6 +164,9 @@ func show(ctx context.Context, opts *Options, s store.Store) error {
 		err = verify(ctx, opts, s, jobID)
 	} else {
 		err = showJob(ctx, opts, s, jobID)
+	}
+	if isOriginal(err) {
+		return fmt.Errorf("%w: %s", err, opts.importCommand())
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return host.Usagef("%w; %s log lists the jobs", store.NotFound(jobID), opts.command())

@@ -154,6 +154,8 @@ func (o *Options) hint(err error) error {
 		return host.Usagef("%w; leave out -i and the answer to resume it, or -i to continue it with a query", err)
 	case engine.CheckpointNotFound:
 		return host.Usagef("%w; %s log %s lists its checkpoints", err, command, jobID)
+	case engine.JobImported:
+		return host.Usagef("%w; %s log %s shows it, and a new job can be told about it", err, command, jobID)
 	case engine.DelegateAnswered:
 		return host.Usagef("%w; leave out -i", err)
 	}

@@ -52,6 +52,9 @@ func findTarget(ctx context.Context, o *Options, s store.Store) (*target, error)
 
 // target is the job to continue, once its journal is folded.
 func (o *Options) target(jobID string, history *engine.History) (*target, error) {
+	if history.Job.Imported != nil {
+		return nil, o.hint(&engine.JobError{Problem: engine.JobImported, JobID: jobID})
+	}
 	t := &target{jobID: jobID, from: o.ResumeFrom, history: history, expertKey: cmp.Or(o.Expert, history.Job.CoordinatorExpertKey)}
 	point, ok := history.Origin(o.ResumeFrom)
 	if !ok {
@@ -89,7 +92,7 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 	var newest store.JobInfo
 	var old *store.VersionError
 	for job, err := range s.Jobs(ctx) {
-		if errors.As(err, &old) {
+		if errors.As(err, &old) || job.Imported != nil {
 			continue // it cannot be continued anyway
 		}
 		if err != nil {

@@ -1,0 +1,214 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/original"
+	"github.com/perstack-go/perstack/internal/owner"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+// ImportOptions are what import works with.
+type ImportOptions struct {
+	Host    *host.Host
+	Config  string
+	Storage string
+	Dir     string // with the jobs of the original
+}
+
+func newImport(h *host.Host, runF func(context.Context, *ImportOptions) error) *cobra.Command {
+	opts := &ImportOptions{Host: h}
+	if runF == nil {
+		runF = importJobs
+	}
+	cmd := &cobra.Command{
+		Use:   "import <directory>",
+		Short: "Make jobs of the original Perstack readable",
+		Long: `Make jobs of the original Perstack, the program in TypeScript, readable: perstack reads
+their checkpoints and events and writes a journal for each of them into the history of
+this project. The files of the original stay as they are.
+
+The directory is the one that contains "jobs", or the project that it lies in. A job
+that was imported before is left as it is, and no job is replaced. Keys of providers,
+and those in env files and in the settings of the original, are removed from the texts.
+
+perstack log shows an imported job like any other, and says that another program
+recorded it. It cannot be continued: nothing proves that its files are what happened,
+and they do not say what it was allowed to do.
+
+Exit codes: 0 if every job is imported, now or before; 1 if one could not be; 2 for a
+directory that has none.`,
+		Example: `  perstack jobs import perstack        the directory of the original in this project
+  perstack jobs import ~/old-project`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return host.Usagef("name the directory with the jobs of the original: the one that contains \"jobs\", or the project that it lies in")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Dir = args[0]
+			return runF(cmd.Context(), opts)
+		},
+	}
+	host.AddConfigFlag(cmd, &opts.Config)
+	cmd.Flags().StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else that of the project)")
+	return cmd
+}
+
+func importJobs(ctx context.Context, opts *ImportOptions) (err error) {
+	h := opts.Host
+	old, err := original.Open(h.Path(opts.Dir))
+	if err != nil {
+		return host.Usagef("%w; name the directory that contains \"jobs\", or the project that it lies in", err)
+	}
+	defer old.Close()
+	jobs, problems := old.Jobs()
+	if len(problems) == 1 && errors.Is(problems[0], original.ErrNone) {
+		return host.Usagef("%w", problems[0])
+	}
+	history, err := h.History(opts.Storage, opts.Config, h.Dir)
+	if err != nil {
+		return err
+	}
+	if err := history.Begin(); err != nil {
+		return err
+	}
+	opts.hideSecrets(filepath.Dir(old.Dir), history.Project.Path)
+	target := file.New(history.Dir, &file.Options{AllowLink: history.Chosen})
+	if err := target.Prepare(); err != nil {
+		return err
+	}
+	stage, err := newStage(history.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.clear()) }()
+
+	from := event.Import{Program: original.Program, Path: old.Dir, At: h.Source.Now().UnixMilli()}
+	var imported, before int
+	for _, job := range jobs {
+		switch info, err := target.FindJob(ctx, job.ID); {
+		case err == nil && info.Imported != nil:
+			before++
+			continue
+		case !errors.Is(err, store.ErrNotFound):
+			problems = append(problems, fmt.Errorf("job %s: the history has a job of that id, which is not replaced", job.ID))
+			continue
+		}
+		if err := opts.importJob(ctx, job, from, stage, target); err != nil {
+			problems = append(problems, fmt.Errorf("job %s: %w", job.ID, err))
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		imported++
+	}
+	if err := opts.report(imported, before, old.Dir); err != nil {
+		return err
+	}
+	return errors.Join(problems...)
+}
+
+// hideSecrets adds the secrets of the environment and of the env files in some directories to
+// those that are removed. A directory that cannot be read adds none.
+func (o *ImportOptions) hideSecrets(dirs ...string) {
+	h := o.Host
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		project, _ := h.Project(dir) // what is known of it
+		values, _ := env.Load(h.Environ, project.EnvFiles)
+		h.HideSecrets(values.Get)
+		for name, value := range values.InFiles() {
+			h.Secrets.AddIfRandom(name, value)
+		}
+		if project.Config != nil {
+			h.HideProject(project.Config, values)
+		}
+	}
+}
+
+// importJob writes the journal of one job aside, and moves it into the history when it is whole.
+func (o *ImportOptions) importJob(ctx context.Context, job *original.Job, from event.Import, s *stage, target *file.Store) error {
+	staged := s.store()
+	journal, err := staged.Open(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	options := original.Options{Secrets: &o.Host.Secrets, NewID: o.Host.Source.NewID, Import: from}
+	notes, err := job.Events(ctx, options, func(e event.Event) (int64, error) {
+		r, err := journal.Append(ctx, e)
+		return r.Seq, err
+	})
+	if err = errors.Join(err, journal.Close()); err != nil {
+		return errors.Join(err, s.clear())
+	}
+	for _, note := range notes {
+		fmt.Fprintf(o.Host.Stderr, "perstack: job %s: left out %s\n", job.ID, terminal.CleanLine(note))
+	}
+	_, err = target.Adopt(ctx, staged)
+	return err
+}
+
+func (o *ImportOptions) report(imported, before int, dir string) error {
+	var parts []string
+	if imported > 0 || before == 0 {
+		parts = append(parts, fmt.Sprintf("Imported %s of the original Perstack from %s", wording.Count(imported, "job"), terminal.CleanLine(dir)))
+	}
+	switch {
+	case before == 1:
+		parts = append(parts, "1 job was imported before, and is left as it is")
+	case before > 1:
+		parts = append(parts, fmt.Sprintf("%d jobs were imported before, and are left as they are", before))
+	}
+	_, err := fmt.Fprintln(o.Host.Stdout, strings.Join(parts, "\n"))
+	return err
+}
+
+// A stage is where journals are written until they are whole: a directory beside the jobs, on the
+// same file system, that no other command reads.
+type stage struct{ dir string }
+
+const stagePrefix = "importing-"
+
+// newStage names a directory, and removes those that dead processes left.
+func newStage(storage string) (*stage, error) {
+	entries, err := os.ReadDir(storage)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		text, ours := strings.CutPrefix(e.Name(), stagePrefix)
+		if !ours || !e.IsDir() {
+			continue
+		}
+		if id, err := owner.Parse(text); err == nil && id.Dead() {
+			if err := os.RemoveAll(filepath.Join(storage, e.Name())); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s := &stage{filepath.Join(storage, stagePrefix+owner.This().String())}
+	return s, s.clear()
+}
+
+func (s *stage) store() *file.Store { return file.New(s.dir, nil) }
+
+// clear removes what was written and is not whole.
+func (s *stage) clear() error { return os.RemoveAll(s.dir) }
