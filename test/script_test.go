@@ -86,6 +86,7 @@ func TestScripts(t *testing.T) {
 			"held":       held,
 			"rechain":    rechain,
 			"llm":        startLLM,
+			"serve":      serveFiles,
 		},
 	})
 }

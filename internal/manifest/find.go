@@ -95,10 +95,15 @@ func Locate(dir, config string) (string, error) {
 	return filepath.Join(dir, config), nil
 }
 
+// IsRemote reports whether the user named a file by a URL.
+func IsRemote(config string) bool {
+	lower := strings.ToLower(config)
+	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
+}
+
 func refuseRemote(path string) error {
-	lower := strings.ToLower(path)
-	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
-		return fmt.Errorf("remote configuration cannot be loaded by this version yet: %s; download it and pass the path", wording.Quote(path))
+	if IsRemote(path) {
+		return fmt.Errorf("remote configuration cannot be loaded here: %s; download it and pass the path", wording.Quote(path))
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func TestLocate(t *testing.T) {
 			t.Errorf("Locate(dir, %q) = %q, %v", config, got, err)
 		}
 	}
-	const want = `remote configuration cannot be loaded by this version yet: "HTTPS://x.example/p.toml"; download it and pass the path`
+	const want = `remote configuration cannot be loaded here: "HTTPS://x.example/p.toml"; download it and pass the path`
 	if _, err := Locate("dir", "HTTPS://x.example/p.toml"); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -5,12 +5,15 @@
 //	<state>/projects/<name>-<hash>/    one directory for each project
 //	    project.json                   which project it is
 //	    jobs/                          its history (package store/file)
+//	<state>/remote/<hash>/             one directory for each perstack.toml that was fetched
+//	    pin.json                       its URL, and the digest that the user confirmed
+//	    perstack.toml, perstack.lock   the copy, and its lockfile
 //
 // A project is the directory of a perstack.toml, or a workspace without one. The hash is that
 // of its path, so two projects of one name have two histories.
 //
-// The package decides where things lie. It reads and writes nothing but project.json and the
-// keys. Start reading at [Find], then [Dir.Project].
+// The package decides where things lie. It reads and writes nothing but project.json, the keys
+// and the files of a remote perstack.toml. Start reading at [Find], then [Dir.Project].
 package state
 
 import (
@@ -215,19 +218,7 @@ func (p Project) write(r record) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(p.State, 0o700); err != nil {
-		return fmt.Errorf("make the directory of the history: %w", err)
-	}
-	f, err := os.CreateTemp(p.State, recordName+".*.tmp") // private: mode 0600
-	if err != nil {
-		return fmt.Errorf("record the project: %w", err)
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(p.State, recordName))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // a leftover does no harm
+	if err := replace(p.State, recordName, append(data, '\n')); err != nil {
 		return fmt.Errorf("record the project: %w", err)
 	}
 	return nil

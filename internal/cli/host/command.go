@@ -35,7 +35,7 @@ func NoArgs(hint string) cobra.PositionalArgs {
 
 // AddConfigFlag adds the flag --config, which names a perstack.toml.
 func AddConfigFlag(cmd *cobra.Command, path *string) {
-	cmd.Flags().StringVar(path, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	cmd.Flags().StringVar(path, "config", "", "path or https URL of perstack.toml (default: in this directory or a parent)")
 	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
 		panic(err) // the flag is defined above
 	}

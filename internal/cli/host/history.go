@@ -25,10 +25,15 @@ type History struct {
 }
 
 // ProjectDir returns the directory of the project: that of the perstack.toml that the flag
-// --config names, or of the nearest one, else the workspace.
+// --config names, or of the nearest one, else the workspace. A remote file is in no project.
 func (h *Host) ProjectDir(config, workspace string) (string, error) {
+	if manifest.IsRemote(config) {
+		return workspace, nil
+	}
 	path, err := h.Locate(config)
 	switch {
+	case err == nil && h.isRemoteCopy(path):
+		return workspace, nil
 	case err == nil:
 		return filepath.Dir(path), nil
 	case errors.Is(err, manifest.ErrNotFound):

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/secret"
 )
@@ -37,6 +38,12 @@ type Host struct {
 	Environ []string // "NAME=value"
 	Command string   // how the user calls this program, for hints
 	Source  engine.Source
+
+	// Yes is the flag --yes: the user confirms what would be asked.
+	Yes bool
+	// RemotePolicy changes how a remote configuration is fetched; nil for public servers. It is
+	// for tests.
+	RemotePolicy func(*egress.Policy)
 
 	// Reproducible makes runs carry out one tool call at a time. Together with a
 	// fixed Source, two runs of one cassette write the same journal.

@@ -88,7 +88,10 @@ func (h *Host) LoadConfig(flag string) (*manifest.Config, error) {
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}
-	return config, problems.Err()
+	if err := problems.Err(); err != nil {
+		return config, err
+	}
+	return config, h.CheckRemote(config)
 }
 
 // Locate is [manifest.Locate] for the flag --config. Its errors say how the flag helps.

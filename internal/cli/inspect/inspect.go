@@ -76,13 +76,17 @@ there are findings, and 2 for wrong usage or an invalid perstack.toml.`,
 	}
 	flags := cmd.Flags()
 	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddYesFlag(cmd, h)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to look for variables in; can be repeated (default: .env, .env.local)")
 	flags.BoolVar(&opts.JSON, "json", false, "print the card as JSON")
 	return cmd
 }
 
-func run(_ context.Context, opts *Options) error {
+func run(ctx context.Context, opts *Options) error {
 	h := opts.Host
+	if err := h.FetchConfig(ctx, &opts.Config); err != nil {
+		return err
+	}
 	config, err := opts.Host.LoadConfig(opts.Config)
 	if err != nil {
 		return err

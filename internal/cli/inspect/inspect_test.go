@@ -400,7 +400,7 @@ func TestErrors(t *testing.T) {
 		"unknown":  {func(o *Options) { o.Expert = "nobody" }, `expert "nobody" not found in `},
 		"no key":   {func(o *Options) { o.Expert = "No Key" }, ""},
 		"no file":  {func(o *Options) { o.Config = "none.toml" }, "not found"},
-		"remote":   {func(o *Options) { o.Config = "https://a.com/perstack.toml" }, "remote configuration cannot be loaded"},
+		"remote":   {func(o *Options) { o.Config = "http://a.com/perstack.toml" }, "a remote configuration needs https"},
 		"bad file": {func(o *Options) { p.write("bad.toml", "x = 1"); o.Config = "bad.toml" }, "unknown key"},
 	} {
 		out, _, err := p.inspect(test.change)

@@ -106,6 +106,7 @@ is changed only if the code is 0.`,
 	}
 	flags := cmd.Flags()
 	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddYesFlag(cmd, h)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
@@ -120,6 +121,9 @@ is changed only if the code is 0.`,
 }
 
 func run(ctx context.Context, opts *Options) (err error) {
+	if err := opts.Host.FetchConfig(ctx, &opts.Config); err != nil {
+		return err
+	}
 	p, err := load(ctx, opts)
 	if err != nil {
 		return err

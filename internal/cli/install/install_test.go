@@ -450,10 +450,10 @@ func TestInstallKeepsSecrets(t *testing.T) {
 	}
 }
 
-func TestInstallRefusesRemoteConfig(t *testing.T) {
+func TestInstallRefusesPlainRemoteConfig(t *testing.T) {
 	b := newBench(t, twoExperts)
-	_, err := b.install(t.Context(), func(o *Options) { o.Config = "https://example.com/perstack.toml" })
-	if host.ExitCode(err) != host.ExitUsage || !strings.Contains(err.Error(), "remote configuration cannot be loaded") || b.out.Len() > 0 {
+	_, err := b.install(t.Context(), func(o *Options) { o.Config = "http://example.com/perstack.toml" })
+	if host.ExitCode(err) != host.ExitUsage || !strings.Contains(err.Error(), "a remote configuration needs https") || b.out.Len() > 0 {
 		t.Errorf("error = %v, stdout %q", err, b.out.String())
 	}
 	b.write("perstack.toml", "[experts.a]\ninstruction = 1")

@@ -62,11 +62,12 @@ values of the list; these are marked.`,
 		},
 	}
 	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddYesFlag(cmd, h)
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list as JSON")
 	return cmd
 }
 
-func run(_ context.Context, opts *Options) error {
+func run(ctx context.Context, opts *Options) error {
 	if opts.Provider != "" {
 		if err := model.CheckProvider(opts.Provider); err != nil {
 			return &host.ExitError{Code: host.ExitUsage, Err: err}
@@ -74,6 +75,9 @@ func run(_ context.Context, opts *Options) error {
 		if opts.Provider == "replay" {
 			return host.Usagef("the provider replay has no models: it plays the answers of a cassette")
 		}
+	}
+	if err := opts.Host.FetchConfig(ctx, &opts.Config); err != nil {
+		return err
 	}
 	config, err := opts.config()
 	if err != nil {

@@ -168,6 +168,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	box := &is.Container
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
 	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddYesFlag(cmd, h)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: the current one)")
 	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "let a continued job work in another directory, which --workspace names")
@@ -203,6 +204,9 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 // Run runs the Expert to its end. The error carries the exit code.
 func Run(ctx context.Context, opts *Options) error {
 	if err := opts.check(); err != nil {
+		return err
+	}
+	if err := opts.Host.FetchConfig(ctx, &opts.Config); err != nil {
 		return err
 	}
 	project, err := loadProject(opts)

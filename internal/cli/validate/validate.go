@@ -62,12 +62,16 @@ standard output instead; severity is error, warning, note or request.`,
 		},
 	}
 	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddYesFlag(cmd, h)
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the problems as JSON")
 	return cmd
 }
 
-func run(_ context.Context, opts *Options) error {
+func run(ctx context.Context, opts *Options) error {
 	h := opts.Host
+	if err := h.FetchConfig(ctx, &opts.Config); err != nil {
+		return err
+	}
 	path, err := h.Locate(opts.Config)
 	if err != nil {
 		return err
@@ -78,6 +82,9 @@ func run(_ context.Context, opts *Options) error {
 	}
 	short := func(name string) string { return shorten(h.Dir, name) }
 	if config != nil {
+		if err := h.CheckRemote(config); err != nil {
+			return err
+		}
 		problems = slices.Concat(problems, cassetteProblems(config, short), config.DelegateWarnings())
 	}
 	problems.Sort()

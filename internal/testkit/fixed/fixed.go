@@ -3,6 +3,7 @@ package fixed
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"time"
@@ -10,11 +11,27 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
 // source is set in the environment of a script that wants reproducible runs.
 const source = "PERSTACK_TEST_FIXED"
+
+// authority is set to a file with the certificate of a server on this machine, for a script that
+// fetches a configuration from it.
+const authority = "PERSTACK_TEST_AUTHORITY"
+
+// trust lets a configuration come from this machine.
+func trust(p *egress.Policy, file string) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "perstack:", err)
+		return
+	}
+	p.AllowPrivate, p.RootCAs = true, x509.NewCertPool()
+	p.RootCAs.AppendCertsFromPEM(pem)
+}
 
 // Main is the program behind sandbox.Init; it returns its exit code.
 func Main(args []string) int {
@@ -27,6 +44,9 @@ func Main(args []string) int {
 	if h.Getenv(source) != "" {
 		h.Source = engine.FixedSource(time.UnixMilli(1_767_000_000_000))
 		h.Reproducible = true
+	}
+	if file := h.Getenv(authority); file != "" {
+		h.RemotePolicy = func(p *egress.Policy) { trust(p, file) }
 	}
 	return cli.Main(context.Background(), h, args)
 }
