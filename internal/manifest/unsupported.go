@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
+	build "github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -39,6 +40,8 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 		sandbox:   flags.Isolation.Sandbox,
 		packages:  map[string]string{},
 		told:      map[string]bool{},
+		number:    build.Number,
+		released:  build.IsRelease(),
 	}
 	if err := model.CheckProvider(u.provider); err != nil { // a flag named it: the file was checked
 		u.reportFlag(splitHint(err))
@@ -51,9 +54,7 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 				u.report(toml.PathTo(u.path("delegates"), strconv.Itoa(i)), "delegate "+wording.Quote(key)+" is not in this file", "experts of the registry"+yet)
 			}
 		}
-		if u.expert.MinRuntimeVersion != "" {
-			u.note(u.path("minRuntimeVersion"), "is not compared with this version yet")
-		}
+		u.minRuntimeVersion()
 		u.sandboxes()
 		if u.runtime == job.Docker {
 			u.inContainer()
@@ -90,6 +91,8 @@ type use struct {
 	sandbox   bool
 	packages  map[string]string // where in the file the first package of a manager is asked for
 	told      map[string]bool   // paths of what is the same for all Experts
+	number    string            // the version of perstack
+	released  bool              // it is the build of a release
 	problems  toml.Problems
 }
 

@@ -16,7 +16,7 @@ func TestUnsupported(t *testing.T) {
 	e, _ := c.Lookup("zoe")
 	got := lines(c.Unsupported(e, job.Settings{}))
 	want := []string{
-		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
+		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: "v1.0" is what the original Perstack writes for every Expert, so it is not compared with this version`,
 		`p.toml:28:1: experts.zoe.delegates.0: delegate "@acme/writer" is not in this file; experts of the registry cannot be used by this version yet`,
 		`p.toml:71:1: experts.zoe.skills.local.allowPrivateEndpoint: cannot be used with runtime docker: in a container, this machine is the container itself; use runtime local, or a server on port 443 of a public host`,
 	}
@@ -56,7 +56,7 @@ delegates = ["@reg/other"]
 	want := []string{
 		`p.toml:4:1: experts.lead.delegates.1: delegate "far" is not in this file` + registry,
 		`p.toml:7:1: experts.near.delegates.1: delegate "@reg/gone@1.0.0" is not in this file` + registry,
-		`p.toml:13:1: warning: experts.deep.minRuntimeVersion: is not compared with this version yet`,
+		`p.toml:13:1: warning: experts.deep.minRuntimeVersion: the Expert needs perstack 9.0.0 or newer, and this is a build before the release 0.1.0, which may lack what it needs`,
 		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file` + registry,
 		`p.toml:15:1: warning: experts.deep.providerTools: is not used by provider replay, whose answers are prepared`,
 		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
@@ -176,5 +176,34 @@ func TestUnsupportedWarnings(t *testing.T) {
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.ReplaceAll(ps.Error(), dir, "DIR")); d != "" || ps.Err() != nil {
 		t.Errorf("error %v (-want +got)\n%s", ps.Err(), d)
+	}
+}
+
+// A release refuses an Expert that needs a newer one; a build before a release warns.
+func TestMinRuntimeVersion(t *testing.T) {
+	for text, want := range map[string]struct{ released, between string }{
+		"0.1.0":        {},
+		"v0.1":         {},
+		"0":            {},
+		"0.1.0-rc.1":   {},
+		"0.1.0+build7": {},
+		"0.1.1-rc.1":   {"needs perstack 0.1.1-rc.1 or newer, and this is 0.1.0; install", "warning: experts.a.minRuntimeVersion: the Expert needs perstack 0.1.1-rc.1 or newer, and this is a build before the release 0.1.0"},
+		"1":            {"needs perstack 1.0.0 or newer", "warning: experts.a.minRuntimeVersion: the Expert needs perstack 1.0.0"},
+		"v1.0":         {"warning: experts.a.minRuntimeVersion: \"v1.0\" is what the original", "warning: experts.a.minRuntimeVersion: \"v1.0\" is what the original"},
+		"soon":         {"\"soon\" is not a version; write it like 1.2.0", "is not a version"},
+		"1.2.3.4":      {"is not a version", "is not a version"},
+	} {
+		for _, released := range []bool{true, false} {
+			c := check(t, "[experts.a]\ninstruction = 'x'\nminRuntimeVersion = '"+text+"'\n")
+			u := &use{config: c, expert: c.Experts[0], number: "0.1.0", released: released}
+			u.minRuntimeVersion()
+			got, part := strings.Join(lines(u.problems), "\n"), want.between
+			if released {
+				part = want.released
+			}
+			if (got == "") != (part == "") || !strings.Contains(got, part) {
+				t.Errorf("%s, released %t: got %q, want %q", text, released, got, part)
+			}
+		}
 	}
 }

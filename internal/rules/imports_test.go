@@ -52,7 +52,7 @@ var arrows = []arrow{
 	{"store/...", "rawjson event expert store internal/owner"},
 
 	// What the files of a project say.
-	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/wording"},
+	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},
 	{"internal/lockfile", values + "internal/manifest internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/lockfile internal/sandbox internal/userfile internal/wording"},
 

@@ -92,13 +92,14 @@ func (pl *plan) checkFlags() error {
 	if is.Sandbox {
 		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
 	}
-	return pl.opts.checkHanded(is.Env, pl.spec.ModelUses())
+	return pl.checkHanded(is.Env)
 }
 
 // checkHanded refuses variables that commands may not have, or that are not set. What
 // was given is repeated only if it is the name of a variable: it may be a value, by
 // mistake, or come from the journal of another user.
-func (o *Options) checkHanded(names []string, models []job.ModelUse) error {
+func (pl *plan) checkHanded(names []string) error {
+	models := pl.spec.ModelUses()
 	var unset []string
 	seen := make(map[string]bool)
 	for i, name := range names {
@@ -107,7 +108,7 @@ func (o *Options) checkHanded(names []string, models []job.ModelUse) error {
 		before, _, assigns := strings.Cut(name, "=")
 		switch {
 		case assigns && isVariable(before):
-			return host.Usagef("--env takes the name of a variable alone, and its value from your environment; write --env %s", before)
+			return host.Usagef("--env takes the name of a variable alone, and its value from your environment or an env file; write --env %s", before)
 		case !isVariable(name):
 			return host.Usagef("--env number %d is not the name of a variable; write --env NAME, without $ and value", i+1)
 		case env.Protected(name):
@@ -116,13 +117,13 @@ func (o *Options) checkHanded(names []string, models []job.ModelUse) error {
 			return host.Usagef("--env %s: the variable belongs to perstack itself, and commands cannot have it; leave it out", name)
 		case keyOf >= 0:
 			return host.Usagef("--env %s: the variable is the key of provider %s, and commands cannot have it; leave it out", name, models[keyOf].Provider)
-		case o.Host.Getenv(name) == "" && !seen[name]:
+		case pl.project.env.Get(name) == "" && !seen[name]:
 			unset = append(unset, name)
 		}
 		seen[name] = true
 	}
 	if len(unset) > 0 {
-		return host.Usagef("--env: not set in the environment, or empty: %s; env files are not read for this", strings.Join(unset, ", "))
+		return host.Usagef("--env: not set in the environment or an env file, or empty: %s; set it, or leave it out", strings.Join(unset, ", "))
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package run
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -20,11 +23,12 @@ func TestCheckRuntime(t *testing.T) {
 		"nothing":                 {"", "local", ""},
 		"nothing in docker":       {"", "docker", ""},
 		"all":                     {"--env GOOD --env _also --env GOOD --read-only-workspace --base-image a:1", "docker", ""},
+		"of an env file":          {"--env FILED", "docker", ""},
 		"key of another provider": {"--env OPENAI_API_KEY", "docker", ""},
 		"env, local":              {"--env GOOD", "local", "--env goes with --runtime docker, not local"},
 		"image, local":            {"--base-image a", "local", "--base-image goes with --runtime docker, not local"},
 		"read-only, local":        {"--read-only-workspace", "local", "--read-only-workspace goes with --runtime docker, not local"},
-		"a value":                 {"--env GOOD=s3cret", "docker", "--env takes the name of a variable alone, and its value from your environment; write --env GOOD"},
+		"a value":                 {"--env GOOD=s3cret", "docker", "--env takes the name of a variable alone, and its value from your environment or an env file; write --env GOOD"},
 		"no name":                 {"--env GOOD --env s3cret-value", "docker", "--env number 2 is not the name of a variable; write --env NAME, without $ and value"},
 		"no name but a value":     {"--env s3cret-=s3cret", "docker", "--env number 1 is not the name of a variable; write --env NAME, without $ and value"},
 		"empty":                   {"--env=", "docker", "--env number 1 is not the name of a variable; write --env NAME, without $ and value"},
@@ -35,12 +39,16 @@ func TestCheckRuntime(t *testing.T) {
 		"our own":                 {"--env PERSTACK_API_KEY", "docker", "--env PERSTACK_API_KEY: the variable belongs to perstack itself, and commands cannot have it; leave it out"},
 		"the key":                 {"--env ANTHROPIC_API_KEY", "docker", "--env ANTHROPIC_API_KEY: the variable is the key of provider anthropic, and commands cannot have it; leave it out"},
 		"the key in other case":   {"--env anthropic_api_key", "docker", "--env anthropic_api_key: the variable is the key of provider anthropic, and commands cannot have it; leave it out"},
-		"not set":                 {"--env GONE --env GOOD --env EMPTY --env GONE", "docker", "--env: not set in the environment, or empty: GONE, EMPTY; env files are not read for this"},
+		"not set":                 {"--env GONE --env GOOD --env EMPTY --env GONE", "docker", "--env: not set in the environment or an env file, or empty: GONE, EMPTY; set it, or leave it out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := flags(t, tt.args)
 			o.Host.Environ = environ
-			err := checkRuntime(o, tt.runtime)
+			file := filepath.Join(t.TempDir(), ".env")
+			if err := os.WriteFile(file, []byte("FILED=1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := checkRuntime(t, o, tt.runtime, env.File{Path: file})
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)
@@ -54,8 +62,13 @@ func TestCheckRuntime(t *testing.T) {
 }
 
 // checkRuntime checks the flags of a run with a runtime.
-func checkRuntime(o *Options, runtime string) error {
-	pl := &plan{opts: o, spec: job.Spec{Settings: job.Settings{Provider: "anthropic", Runtime: runtime}}}
+func checkRuntime(t *testing.T, o *Options, runtime string, files ...env.File) error {
+	t.Helper()
+	values, err := env.Load(o.Host.Environ, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := &plan{opts: o, project: &project{env: values}, spec: job.Spec{Settings: job.Settings{Provider: "anthropic", Runtime: runtime}}}
 	return pl.checkFlags()
 }
 
@@ -63,7 +76,7 @@ func checkRuntime(o *Options, runtime string) error {
 func TestCheckRuntimeIsSteady(t *testing.T) {
 	o := flags(t, "--env A --base-image a --read-only-workspace")
 	for range 50 {
-		if err := checkRuntime(o, "local"); err == nil || !strings.HasPrefix(err.Error(), "--env ") {
+		if err := checkRuntime(t, o, "local"); err == nil || !strings.HasPrefix(err.Error(), "--env ") {
 			t.Fatalf("%v", err)
 		}
 	}

@@ -71,7 +71,7 @@ func (pl *plan) tellChanges() error {
 		kept = append(kept, "a read-only workspace")
 	}
 	if pl.resolved.From("env") == job.Record {
-		if err := pl.opts.checkHanded(is.Env, s.ModelUses()); err != nil {
+		if err := pl.checkHanded(is.Env); err != nil {
 			return host.Usagef("the variables that commands of the job had: %w; to pass others instead, name them with --env", err)
 		}
 		kept = append(kept, is.Env...)

@@ -165,7 +165,7 @@ func TestResumedContainer(t *testing.T) {
 		"the file does not":    {flags: "--read-only-workspace=false", file: "[docker]\nreadOnlyWorkspace = true\n", had: chosen{readOnly: true}, want: chosen{readOnly: true}},
 		"chosen now":           {flags: "--read-only-workspace --env B", want: chosen{readOnly: true, env: []string{"B"}}},
 		"no container":         {flags: "--runtime local", had: had},
-		"gone meanwhile":       {had: chosen{env: []string{"A", "GONE"}}, err: "not set in the environment, or empty: GONE"},
+		"gone meanwhile":       {had: chosen{env: []string{"A", "GONE"}}, err: "not set in the environment or an env file, or empty: GONE"},
 		"gone, and another":    {flags: "--env A", had: chosen{env: []string{"GONE"}}, want: chosen{env: []string{"A"}}},
 		"a search path":        {had: chosen{env: []string{"PATH"}}, err: "--env PATH: the variable is protected"},
 		"our own":              {had: chosen{env: []string{"PERSTACK_X"}}, err: "belongs to perstack itself"},

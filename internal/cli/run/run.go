@@ -178,7 +178,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	flags.StringVar(&reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default: low)")
 	flags.StringVar(&opts.Flags.Runtime, "runtime", "", "where the Expert runs: local or docker (default: from perstack.toml, else local)")
 	flags.BoolVar(&box.ReadOnlyWorkspace, "read-only-workspace", false, "make the workspace read-only, with --runtime docker")
-	flags.StringArrayVar(&is.Env, "env", nil, "name of an environment variable to pass to commands, with --runtime docker; can be repeated")
+	flags.StringArrayVar(&is.Env, "env", nil, "name of a variable of the environment or of an env file to pass to commands, with --runtime docker; can be repeated")
 	flags.StringVar(&box.BaseImage, "base-image", "", "image with programs for commands, with --runtime docker (default: from perstack.toml, else none)")
 	flags.BoolVar(&box.Offline, "offline", false, "do not fetch images or packages, with --runtime docker")
 	flags.BoolVar(&is.SharedSandbox, "shared-sandbox", false, "use one sandbox for all skills, with --runtime docker; a continued job does not keep this")

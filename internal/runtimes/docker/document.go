@@ -105,7 +105,7 @@ func (r *runner) variables() map[string]engine.Variable {
 func (r *runner) handed() map[string]string {
 	values := make(map[string]string)
 	for _, name := range r.spec.Isolation.Env {
-		values[name] = r.getenv(name)
+		values[name] = r.parts.Variables(name).Value
 	}
 	return values
 }

@@ -380,7 +380,6 @@ requiredEnv = ["TOOL_KEY"]
 		parts: engine.Parts{
 			Variables: func(name string) engine.Variable { return engine.Variable{Value: "value of " + name} },
 			Secrets:   secrets,
-			Environ:   []string{"TOKEN=a handed value"},
 		},
 		model: providers.Bundle{
 			Variables: map[string]providers.Variable{"API_KEY": {Value: "a key"}},
@@ -404,13 +403,13 @@ requiredEnv = ["TOOL_KEY"]
 	if d.Secrets.Variables["TOOL_KEY"].Value != "value of TOOL_KEY" || d.Secrets.Hidden["S"] != "s" || d.Spec.Lock != "" || !d.Spec.Isolation.Container.ReadOnlyWorkspace {
 		t.Errorf("%+v", d.Secrets)
 	}
-	if d.Secrets.Variables["API_KEY"].Value != "a key" || d.Secrets.Env["TOKEN"] != "a handed value" || d.Secrets.Headers.Provider.Headers["X-Key"] != "a header" {
+	if d.Secrets.Variables["API_KEY"].Value != "a key" || d.Secrets.Env["TOKEN"] != "value of TOKEN" || d.Secrets.Headers.Provider.Headers["X-Key"] != "a header" {
 		t.Errorf("%+v", d.Secrets)
 	}
 	if fmt.Sprint(d.Addresses.Hidden, d.Addresses.ReadOnly) != "[/workspace/perstack] [/workspace/perstack.toml]" {
 		t.Errorf("hidden %v, read-only %v", d.Addresses.Hidden, d.Addresses.ReadOnly)
 	}
-	for _, text := range []string{"a handed value", "value of TOOL_KEY", "a key", "a credential", "a header", "Lead \"well\".", "/workspace/tool"} {
+	for _, text := range []string{"value of TOKEN", "value of TOOL_KEY", "a key", "a credential", "a header", "Lead \"well\".", "/workspace/tool"} {
 		if !slices.Contains(secrets.texts, text) {
 			t.Errorf("no secret is looked for in %q", text)
 		}
