@@ -6,12 +6,41 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/store"
 )
 
 // plan decides how the coordinator starts: with a new conversation, with a new query in a
 // recorded one, with an answer of the user, where the job stopped, or on a new branch. It
 // writes nothing.
 func plan(spec job.Spec, source Source, h *History) (start, error) {
+	st, err := planStart(spec, source, h)
+	if err == nil {
+		err = checkRunID(spec, st, h)
+	}
+	return st, err
+}
+
+// checkRunID refuses the id that a Spec gives to the coordinator's Run if another Run has it, or
+// if no Run starts that could take it.
+func checkRunID(spec job.Spec, st start, h *History) error {
+	id := spec.RunID
+	if id == "" {
+		return nil
+	}
+	if err := store.CheckID(id); err != nil {
+		return &Error{KindInput, err}
+	}
+	if st.runID != id {
+		return inputError("job %s resumes its run %s, which keeps its id, so it cannot be %s", spec.JobID, st.runID, id)
+	}
+	resumes := st.from != nil && st.from.State.RunID == id && st.query == ""
+	if _, taken := h.runs[id]; taken && !resumes {
+		return inputError("job %s has a run %s already; choose another id", spec.JobID, id)
+	}
+	return nil
+}
+
+func planStart(spec job.Spec, source Source, h *History) (start, error) {
 	in := spec.Input
 	st := start{runID: cmp.Or(spec.RunID, source.NewID()), step: 1, query: in.Query, answer: in.Answer}
 	if !in.Continue {

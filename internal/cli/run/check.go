@@ -47,6 +47,9 @@ func (o *Options) check() error {
 		}
 	}
 	switch {
+	case o.Temperature != "":
+		return host.Usagef("--temperature is not sent: many models refuse one, and others take it only without reasoning; " +
+			"if yours takes it, add it to the requests with extraBody in [provider.setting], as docs/providers.md shows")
 	case o.HasQuery && o.QueryFile != "":
 		return host.Usagef("the query is given twice; leave out the argument or --query-file")
 	case o.Continue && o.ContinueJob != "":
@@ -60,7 +63,7 @@ func (o *Options) check() error {
 	case o.IsAnswer && !o.continues():
 		return host.Usagef("-i answers a job that waits; add --continue or --continue-job")
 	}
-	for flag, id := range map[string]string{"--job-id": o.JobID, "--continue-job": o.ContinueJob, "--resume-from": o.ResumeFrom} {
+	for flag, id := range map[string]string{"--job-id": o.JobID, "--run-id": o.RunID, "--continue-job": o.ContinueJob, "--resume-from": o.ResumeFrom} {
 		if id == "" {
 			continue
 		}

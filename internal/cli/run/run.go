@@ -44,6 +44,8 @@ type Options struct {
 	Yes           bool // the project gets what it asks for
 
 	JobID       string
+	RunID       string // of the coordinator's Run
+	Temperature string // refused
 	Continue    bool
 	ContinueJob string
 	ResumeFrom  string
@@ -188,6 +190,11 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	host.AddLimits(flags, &opts.Flags.Limits)
 	host.AddYesFlag(cmd, &opts.Yes)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
+	flags.StringVar(&opts.RunID, "run-id", "", "id of the run that this starts (default: generated)")
+	flags.StringVar(&opts.Temperature, "temperature", "", "refused: use extraBody in perstack.toml")
+	if err := flags.MarkHidden("temperature"); err != nil {
+		panic(err) // the flag is defined above
+	}
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
 	flags.BoolVar(&opts.TrustHistory, "trust-history", false, "continue a job that is not sealed by your key: everything that it records is believed")
