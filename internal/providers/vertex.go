@@ -137,11 +137,20 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 			}
 			o.hideCredentials(c)
 			// Credentials that an env file names may have come with a repository, and could
-			// reach the user's network.
-			if v.file != "" && !isGoogles(c.TokenURL) {
-				return nil, o.errorf("%s, which %s names: its token_uri is not one of Google's; name such credentials in your environment", path, v.file)
+			// reach the user's network, or send files of the user away.
+			if v.file != "" && (c.IsFederated() || !isGoogles(c.TokenURL)) {
+				return nil, o.errorf("%s, which %s names: its token_uri is not one of Google's, or it names files and addresses; name such credentials in your environment", path, v.file)
 			}
-			o.reaches(c.TokenURL)
+			for _, address := range c.Addresses() {
+				o.reaches(address)
+			}
+			c.ReadFile = func(name string, limit int64) ([]byte, error) { return o.readFile(o.path(name), limit) }
+			c.Getenv = o.users
+			for _, name := range c.Files() {
+				if _, err := c.ReadFile(name, maxCredentials); err != nil { // a container gets what was read
+					return nil, o.errorf("%s names %s, which cannot be read: %w", path, name, err)
+				}
+			}
 			return c.Tokens(client), nil
 		case v.set():
 			return nil, o.errorf("%s names %s, which cannot be read: %w", v.name, v.value, err)
@@ -183,12 +192,7 @@ func (o *opening) hideCredentials(c *gemini.Credentials) {
 	if o.Hide == nil {
 		return
 	}
-	for name, value := range map[string]string{
-		"private_key": c.PrivateKey, "private_key_id": c.PrivateKeyID,
-		"refresh_token": c.RefreshToken, "client_secret": c.ClientSecret,
-	} {
-		if value != "" {
-			o.Hide(name, value)
-		}
+	for name, value := range c.Secrets() {
+		o.Hide(name, value)
 	}
 }

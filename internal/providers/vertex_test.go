@@ -28,6 +28,15 @@ func TestVertexOfARepository(t *testing.T) {
 	write(filepath.Join("gcloud", "application_default_credentials.json"), "")
 	google, plain := write("google.json", `,"token_uri":"https://oauth2.googleapis.com/token"`), write("plain.json", "")
 	inside, outside := write("inside.json", `,"token_uri":"http://127.0.0.1:1/any"`), write("outside.json", `,"token_uri":"https://googleapis.com.evil.example/token"`)
+	external := func(name, file string) string {
+		path := write(name, "")
+		text := `{"type":"external_account","audience":"a","subject_token_type":"t","token_url":"https://sts.googleapis.com/v1/token","credential_source":{"file":"` + filepath.ToSlash(file) + `"}}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	federated, lost := external("federated.json", plain), external("lost.json", filepath.Join(home, "gone"))
 	const (
 		elsewhere = "https://evil.example/v1"
 		sends     = "sends a token of your Google account to another host"
@@ -47,6 +56,9 @@ func TestVertexOfARepository(t *testing.T) {
 		"named by a file, tokens from this place":  {"", inFile + inside, asks},
 		"named by a file, tokens from elsewhere":   {"", inFile + outside, asks},
 		"named by the user, tokens from elsewhere": {"", outside, ""},
+		"federated, named by the user":             {"", federated, ""},
+		"federated, named by a file":               {"", inFile + federated, "or it names files and addresses; name such credentials in your environment"},
+		"federated, without the file of the token": {"", lost, "gone, which cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := env{"GOOGLE_VERTEX_PROJECT": "p", "GOOGLE_VERTEX_LOCATION": "eu", "HOME": home, "APPDATA": home}

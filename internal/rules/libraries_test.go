@@ -22,6 +22,7 @@ var libraries = []struct {
 	{"golang.org/x/term", "internal/cli/host", "is a person at the other end"},
 	{"github.com/google/jsonschema-go", "internal/schema internal/skills/... internal/providers/...", "JSON Schema of tools"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/skills/mcp/...", "the Model Context Protocol"},
+	{"golang.org/x/oauth2", "internal/providers/gemini", "credentials of Google Cloud that are exchanged in several steps"},
 	{"github.com/aws/aws-sdk-go-v2", "internal/providers/bedrock", "signatures and frames of Amazon Bedrock"},
 	{"github.com/moby/moby/api", "internal/runtimes/docker internal/runtimes/docker/api", "the types of the API of Docker daemons"},
 	{"github.com/Microsoft/go-winio", "internal/runtimes/docker/api", "the pipe of a Docker daemon on Windows"},

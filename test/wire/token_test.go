@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,6 +53,49 @@ func TestTokenRequests(t *testing.T) {
 		}
 		if diff := gocmp.Diff(want, tokenRequest(t, <-requests)); diff != "" {
 			t.Errorf("%s: what we ask differs from what the library asks:\n%s", kind, diff)
+		}
+	}
+}
+
+// A token of another identity provider is exchanged in the words of Google's own library, although
+// perstack reads the file itself.
+func TestExchangeRequests(t *testing.T) {
+	requests := make(chan url.Values, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		requests <- r.PostForm
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"access_token":"ya29.x","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer","expires_in":3600}`)
+	}))
+	defer server.Close()
+	for name, format := range map[string]string{"subject": `{"type":"text"}`, `{"id":"subject"}`: `{"type":"json","subject_token_field_name":"id"}`} {
+		subject := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(subject, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file := []byte(`{"type":"external_account","audience":"//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
+			"subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"` + server.URL + `","client_id":"c","client_secret":"s",
+			"credential_source":{"file":"` + subject + `","format":` + format + `}}`)
+		theirs, err := google.CredentialsFromJSONWithType(t.Context(), file, google.ExternalAccount, "https://www.googleapis.com/auth/cloud-platform")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := theirs.TokenSource.Token(); err != nil {
+			t.Fatal(err)
+		}
+		want := <-requests
+		ours, err := gemini.ReadCredentials(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours.ReadFile = func(path string, _ int64) ([]byte, error) { return os.ReadFile(path) }
+		if token, err := ours.Tokens(server.Client())(t.Context()); err != nil || token != "ya29.x" {
+			t.Fatalf("%q, %v", token, err)
+		}
+		if diff := gocmp.Diff(want, <-requests); diff != "" || want.Get("subject_token") != "subject" {
+			t.Errorf("what we ask differs from what the library asks:\n%s", diff)
 		}
 	}
 }

@@ -44,12 +44,17 @@ type Credentials struct {
 	ClientSecret string `json:"client_secret"`
 	RefreshToken string `json:"refresh_token"`
 
-	key *rsa.PrivateKey // what PrivateKey holds
+	// ReadFile reads a file that federated credentials name, and Getenv a variable of the user;
+	// nil for none.
+	ReadFile func(path string, limit int64) ([]byte, error)
+	Getenv   func(name string) string
+
+	key       *rsa.PrivateKey // what PrivateKey holds
+	federated *federated      // nil for credentials that are asked with directly
 }
 
-// ReadCredentials reads the file of a service account, or of a user who logged in with
-// gcloud. Other kinds are refused: they name files, programs and addresses, whose contents
-// go from one to the other. No error shows a secret.
+// ReadCredentials reads the file of a service account, of a user who logged in with gcloud, or of
+// federated credentials. No error shows a secret.
 func ReadCredentials(data []byte) (*Credentials, error) {
 	var c Credentials
 	if err := wire.Decode(data, &c); err != nil {
@@ -69,8 +74,12 @@ func ReadCredentials(data []byte) (*Credentials, error) {
 		if c.ClientID == "" || c.RefreshToken == "" {
 			return nil, errors.New("the credentials file has no client_id or no refresh_token; run gcloud auth application-default login")
 		}
+	case typeExternal, typeExternalUser, typeImpersonated:
+		if err := c.readFederated(data); err != nil {
+			return nil, err
+		}
 	default:
-		return nil, fmt.Errorf("credentials of type %.60q are not taken, since they make perstack read files and call addresses that they name; use those of a service account, or run gcloud auth application-default login", c.Type)
+		return nil, fmt.Errorf("credentials of type %.60q are not known; use those of a service account, or run gcloud auth application-default login", c.Type)
 	}
 	return &c, nil
 }
@@ -98,6 +107,9 @@ func readKey(text string) *rsa.PrivateKey {
 func (c *Credentials) Tokens(hc *http.Client) func(context.Context) (string, error) {
 	client := wire.Staying(hc)
 	return keep(func(ctx context.Context) (t token, err error) {
+		if c.IsFederated() {
+			return c.exchange(ctx, client)
+		}
 		grant, err := c.grant(time.Now())
 		if err != nil {
 			return t, err

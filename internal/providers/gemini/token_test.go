@@ -108,8 +108,8 @@ func TestRefusedCredentials(t *testing.T) {
 	account := string(scripts.ServiceAccount("https://oauth2.googleapis.com", "secret-key"))
 	for want, file := range map[string]string{
 		"not one of Google Cloud":         "secret-file {",
-		"type \"external_account\"":       `{"type":"external_account","credential_source":{"file":"/etc/passwd"},"token_url":"https://evil.example"}`,
-		"type \"impersonated_service":     `{"type":"impersonated_service_account","service_account_impersonation_url":"https://evil.example"}`,
+		"the token_url of":                `{"type":"external_account","credential_source":{"file":"/etc/passwd"},"token_url":"https://evil.example"}`,
+		"service_account_impersonation":   `{"type":"impersonated_service_account","service_account_impersonation_url":"https://evil.example"}`,
 		"type \"gdch_service_account\"":   `{"type":"gdch_service_account"}`,
 		"type \"\"":                       `{}`,
 		"token_uri":                       strings.Replace(account, "https://oauth2.googleapis.com/token", "http://oauth2.example.com/token", 1),
