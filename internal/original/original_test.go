@@ -155,6 +155,10 @@ func TestSecretsAreRemoved(t *testing.T) {
 	m := with(conversationOf("reader", "My key is "+other), message("m3", "expertMessage", toolCall("c1", "exec", object{"command": "echo " + key})),
 		message("m4", "toolMessage", toolResult("c1", "exec", key)))
 	f.checkpoint(cp("cp1", "run1", "reader", "proceeding", 1, m, nil), 1000, "", nil)
+	// A retry in which the model was shown its own call again.
+	m = with(m, message("m5", "expertMessage", toolCall("c2", "exec", object{})), message("m6", "toolMessage", toolResult("c2", "exec", "cut")))
+	f.checkpoint(cp("cp2", "run1", "reader", "stoppedByError", 2, m, object{"error": object{"name": "E", "message": "key " + key, "isRetryable": false}}), 2000, "", nil)
+	f.write("job1/runs/run1/event-2000-2-retry.json", object{"type": "retry", "runId": "run1", "stepNumber": 2, "reason": `{"error":"E","message":"` + other + `"}`})
 	f.write("job1/runs/run1/run-setting.json", object{"model": "m1", "providerConfig": object{"providerName": "anthropic", "apiKey": key}, "env": object{"HOME": "/home/ana"}})
 	secrets := &secret.Set{}
 	secrets.Add("GITHUB_TOKEN", other)

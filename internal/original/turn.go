@@ -108,7 +108,7 @@ func (t *turn) say(messages []*event.Message) error {
 		if err := t.generate(); err != nil {
 			return err
 		}
-		return t.all(event.Retry{Reason: reason, NewMessages: messages, Usage: t.spend()})
+		return t.all(event.Retry{Reason: t.opts.Secrets.Redact(reason), NewMessages: messages, Usage: t.spend()})
 	}
 	for len(messages) > 0 {
 		m := messages[0]
