@@ -99,6 +99,9 @@ func importJobs(ctx context.Context, opts *ImportOptions) (err error) {
 	defer func() { err = errors.Join(err, stage.clear()) }()
 
 	from := event.Import{Program: original.Program, Path: old.Dir, At: h.Source.Now().UnixMilli()}
+	if h.StdoutIsTerminal { // the files repeat the conversation at each step, so this can take a while
+		fmt.Fprintf(h.Stderr, "Importing %s ...\n", wording.Count(len(jobs), "job"))
+	}
 	var imported, before int
 	for _, job := range jobs {
 		switch info, err := target.FindJob(ctx, job.ID); {
