@@ -75,6 +75,10 @@ func read(path string, limit int64, check func(*os.File) error) ([]byte, error) 
 	if err != nil {
 		return nil, Reason(err)
 	}
+	if err := check(f); err != nil {
+		f.Close()
+		return nil, Reason(err)
+	}
 	return readAll(f, limit)
 }
 
@@ -102,9 +106,6 @@ func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
 // readAll reads a file of at most limit bytes, and closes it.
 func readAll(f *os.File, limit int64) ([]byte, error) {
 	defer f.Close()
-	if err := check(f); err != nil {
-		return nil, Reason(err)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, Reason(err)

@@ -41,9 +41,9 @@ func AddConfigFlag(cmd *cobra.Command, path *string) {
 	}
 }
 
-// AddYesFlag adds --yes; see [Question].
-func AddYesFlag(cmd *cobra.Command, yes *bool) {
-	cmd.Flags().BoolVar(yes, "yes", false, "allow what the project asks for beyond the defaults, without a question")
+// AddYesFlag adds --yes; see [Question] and [Host.FetchConfig].
+func (h *Host) AddYesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&h.Yes, "yes", false, "allow what the project asks for beyond the defaults, without a question")
 }
 
 // RefuseEmpty returns an error for a flag with an empty value, such as an unset variable in

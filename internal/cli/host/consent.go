@@ -26,7 +26,6 @@ type Question struct {
 	Files     []env.File      // env files of the project
 	Named     bool            // the user named them
 	Workspace string
-	Yes       bool // --yes
 }
 
 // Env asks, and reads the env files. Those outside of the project are read after the answer,
@@ -133,7 +132,7 @@ func (q *Question) ask(ctx context.Context) error {
 		return err
 	}
 	h, file := q.Host, terminal.CleanLine(q.Project.Config.Path)
-	if q.Yes {
+	if q.Host.Yes {
 		covered := slices.DeleteFunc(slices.Clone(list), func(r consent.Request) bool { return r.Explicit })
 		list = slices.DeleteFunc(list, func(r consent.Request) bool { return !r.Explicit })
 		if len(covered) > 0 {
@@ -190,7 +189,7 @@ func (q *Question) hint(list []consent.Request) string {
 		general = general || !r.Explicit
 	}
 	var hints []string
-	if general && !q.Yes {
+	if general && !q.Host.Yes {
 		hints = append(hints, "add --yes")
 	}
 	if len(flags) > 0 {

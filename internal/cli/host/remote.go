@@ -1,22 +1,17 @@
 package host
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -29,16 +24,6 @@ const (
 	maxRemote     = 1 << 20
 	remoteTimeout = 10 * time.Second
 )
-
-// AddYesFlag adds the flag --yes to a command, unless it has one.
-func AddYesFlag(cmd *cobra.Command, h *Host) {
-	if cmd.Flags().Lookup("yes") == nil {
-		cmd.Flags().BoolFunc("yes", "confirm a remote --config that is new or has changed", func(value string) (err error) {
-			h.Yes, err = strconv.ParseBool(value)
-			return err
-		})
-	}
-}
 
 // FetchConfig replaces the URL in a flag --config by the path of a copy, after the user has
 // confirmed its digest. Other values stay as they are. The copy lies in the state directory,
@@ -80,7 +65,7 @@ func (h *Host) fetchConfig(ctx context.Context, address string) (string, error) 
 	digest := hex.EncodeToString(sum[:])
 	fmt.Fprintf(h.Stderr, "perstack: configuration %s, SHA-256 %s\n", shownURL(u), digest)
 	if digest != confirmed {
-		if err := h.confirmRemote(shownURL(u), confirmed, digest); err != nil {
+		if err := h.confirmRemote(ctx, shownURL(u), confirmed, digest); err != nil {
 			return "", err
 		}
 	}
@@ -108,7 +93,7 @@ func (h *Host) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 
 // confirmRemote asks the user about a configuration from elsewhere. It decides which programs
 // run and which variables they get, so it is not used before the user has said yes to its digest.
-func (h *Host) confirmRemote(address, before, digest string) error {
+func (h *Host) confirmRemote(ctx context.Context, address, before, digest string) error {
 	what, refusal := address+" was not used before", "look at it, and confirm it with --yes"
 	if before != "" {
 		what = fmt.Sprintf("%s has changed: its SHA-256 was %s and is %s", address, before, digest)
@@ -116,18 +101,15 @@ func (h *Host) confirmRemote(address, before, digest string) error {
 	switch {
 	case h.Yes:
 		return nil
-	case !h.StdinIsTerminal:
+	case !h.StdinIsTerminal || !h.StderrIsTerminal:
 		return fmt.Errorf("the configuration %s; %s", what, refusal)
 	}
-	fmt.Fprintf(h.Stderr, "The configuration %s. It decides which programs run and which variables they get.\nUse it? [y/N] ", what)
-	answer, err := bufio.NewReader(h.Stdin).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
-		return nil
+	fmt.Fprintf(h.Stderr, "perstack: the configuration %s. It decides which programs run and which variables they get.\nUse it? [y/N] ", what)
+	yes, err := h.answer(ctx)
+	if err == nil && !yes {
+		err = fmt.Errorf("the configuration %s was not confirmed", address)
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	return fmt.Errorf("the configuration %s was not confirmed", address)
+	return err
 }
 
 // shownURL is a URL without its query, which can contain a key.

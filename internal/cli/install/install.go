@@ -38,7 +38,6 @@ type Options struct {
 	Update  bool
 	Check   bool
 	Sandbox bool // start all skills in sandboxes
-	Yes     bool // the project gets what it asks for
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -106,12 +105,11 @@ is changed only if the code is 0.`,
 	}
 	flags := cmd.Flags()
 	host.AddConfigFlag(cmd, &opts.Config)
-	host.AddYesFlag(cmd, h)
+	h.AddYesFlag(cmd)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
-	host.AddYesFlag(cmd, &opts.Yes)
 	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in its own sandbox")
 	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("runtime", runtimes); err != nil {

@@ -47,7 +47,7 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	p.env, err = host.Question{
 		Host: h, Files: manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config), Named: len(opts.EnvPath) > 0,
 		Project:   consent.Project{Config: config, Experts: config.Experts, Resolved: job.Resolve(noProxy, config.Settings, job.Settings{}, providers.Catalogue{})},
-		Workspace: h.Dir, Yes: opts.Yes,
+		Workspace: h.Dir,
 	}.Env(ctx)
 	if err != nil {
 		return nil, err

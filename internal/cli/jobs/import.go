@@ -89,6 +89,10 @@ func importJobs(ctx context.Context, opts *ImportOptions) (err error) {
 	}
 	opts.hideSecrets(filepath.Dir(old.Dir), history.Project.Path)
 	target := file.New(history.Dir, &file.Options{AllowLink: history.Chosen})
+	sealer, err := history.Sealer()
+	if err != nil {
+		return err
+	}
 	if err := target.Prepare(); err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func importJobs(ctx context.Context, opts *ImportOptions) (err error) {
 			problems = append(problems, fmt.Errorf("job %s: the history has a job of that id, which is not replaced", job.ID))
 			continue
 		}
-		if err := opts.importJob(ctx, job, from, stage, target); err != nil {
+		if err := opts.importJob(ctx, job, from, stage, sealer, target); err != nil {
 			problems = append(problems, fmt.Errorf("job %s: %w", job.ID, err))
 			if ctx.Err() != nil {
 				break
@@ -148,9 +152,9 @@ func (o *ImportOptions) hideSecrets(dirs ...string) {
 }
 
 // importJob writes the journal of one job aside, and moves it into the history when it is whole.
-func (o *ImportOptions) importJob(ctx context.Context, job *original.Job, from event.Import, s *stage, target *file.Store) error {
+func (o *ImportOptions) importJob(ctx context.Context, job *original.Job, from event.Import, s *stage, sealer *store.Sealer, target *file.Store) error {
 	staged := s.store()
-	journal, err := staged.Open(ctx, job.ID)
+	journal, err := staged.WithSeal(sealer).Open(ctx, job.ID)
 	if err != nil {
 		return err
 	}

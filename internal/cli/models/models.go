@@ -62,7 +62,7 @@ values of the list; these are marked.`,
 		},
 	}
 	host.AddConfigFlag(cmd, &opts.Config)
-	host.AddYesFlag(cmd, h)
+	h.AddYesFlag(cmd)
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list as JSON")
 	return cmd
 }

@@ -45,7 +45,8 @@ func makePlan(t *testing.T, p proposal) (pl *plan, told string, err error) {
 	if o == nil {
 		o = &Options{}
 	}
-	o.Host = &host.Host{Command: "perstack", Dir: writeFiles(t, p.files), Home: t.TempDir(), Stderr: &stderr, Environ: p.environ}
+	yes := o.Host != nil && o.Host.Yes
+	o.Host = &host.Host{Command: "perstack", Dir: writeFiles(t, p.files), Home: t.TempDir(), Stderr: &stderr, Environ: p.environ, Yes: yes}
 	if !p.strict {
 		allowAll(t, o.Host)
 	}

@@ -60,7 +60,7 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 	asks.Experts, _ = p.config.Closure(e)
 	p.env, err = host.Question{
 		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,
-		Workspace: o.workspace(), Yes: o.Yes,
+		Workspace: o.workspace(),
 	}.Env(ctx)
 	if err != nil {
 		return err

@@ -41,7 +41,6 @@ type Options struct {
 	// Flags are the settings that flags give.
 	Flags         job.Flags
 	MoveWorkspace bool // the job can continue in another directory
-	Yes           bool // the project gets what it asks for
 
 	JobID       string
 	RunID       string // of the coordinator's Run
@@ -170,7 +169,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	box := &is.Container
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
 	host.AddConfigFlag(cmd, &opts.Config)
-	host.AddYesFlag(cmd, h)
+	h.AddYesFlag(cmd)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: the current one)")
 	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "let a continued job work in another directory, which --workspace names")
@@ -188,7 +187,6 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	flags.BoolVar(&is.Sandbox, "sandbox", false, "run each skill and the commands in a sandbox, with --runtime local")
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	host.AddLimits(flags, &opts.Flags.Limits)
-	host.AddYesFlag(cmd, &opts.Yes)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.StringVar(&opts.RunID, "run-id", "", "id of the run that this starts (default: generated)")
 	flags.StringVar(&opts.Temperature, "temperature", "", "refused: use extraBody in perstack.toml")

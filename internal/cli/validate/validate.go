@@ -62,7 +62,7 @@ standard output instead; severity is error, warning, note or request.`,
 		},
 	}
 	host.AddConfigFlag(cmd, &opts.Config)
-	host.AddYesFlag(cmd, h)
+	h.AddYesFlag(cmd)
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the problems as JSON")
 	return cmd
 }
