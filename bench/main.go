@@ -79,6 +79,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"jobs", func() ([]figure, error) { return jobs(ctx, dir, binaries) }},
 		{"resume", func() ([]figure, error) { return resume(ctx, dir, binaries) }},
 		{"workspace", func() ([]figure, error) { return workspaceRead(ctx, dir) }},
+		{"protect", func() ([]figure, error) { return trustRecord(ctx, dir) }},
 		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},
 		{"docker", func() ([]figure, error) { return docker(ctx, dir, binaries) }},
 		{"npx", func() ([]figure, error) { return npx(ctx) }},

@@ -42,7 +42,7 @@ func (c *consenting) run(keys string, args ...string) (screen string, code int) 
 	c.t.Helper()
 	cmd := exec.Command("perstack", append([]string{"run", "helper", "go", "--output", "text"}, args...)...)
 	cmd.Dir, cmd.Env = c.dir, c.env
-	out, err := testkit.Dialogue(cmd, consentQuestion, keys)
+	out, err := testkit.OnTerminal(cmd, testkit.Answer{After: consentQuestion, Type: keys})
 	return string(out), exitCode(c.t, err)
 }
 
@@ -138,7 +138,7 @@ func TestConsentNeedsTheScreen(t *testing.T) {
 	c := newConsenting(t)
 	cmd := exec.Command("sh", "-c", "perstack run helper go --output text 2>log")
 	cmd.Dir, cmd.Env = c.dir, c.env
-	out, err := testkit.Dialogue(cmd, "never shown", "")
+	out, err := testkit.OnTerminal(cmd)
 	log, readErr := os.ReadFile(filepath.Join(c.dir, "log"))
 	if readErr != nil || exitCode(t, err) != 2 || !strings.Contains(string(log), "add --yes") {
 		t.Errorf("%v, %v: %s%s", err, readErr, out, log)
@@ -151,7 +151,7 @@ func TestConsentLeavesTheQuery(t *testing.T) {
 	c := newConsenting(t)
 	cmd := exec.Command("perstack", "run", "helper", "-", "--json")
 	cmd.Dir, cmd.Env = c.dir, c.env
-	out, err := testkit.Dialogue(cmd, consentQuestion, "y\nthe query itself\n\x04")
+	out, err := testkit.OnTerminal(cmd, testkit.Answer{After: consentQuestion, Type: "y\nthe query itself\n\x04"})
 	if err != nil || !strings.Contains(string(out), `"text":"the query itself"`) {
 		t.Errorf("%v: %s", err, out)
 	}

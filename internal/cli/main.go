@@ -25,6 +25,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/models"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
+	"github.com/perstack-go/perstack/internal/cli/trust"
 	"github.com/perstack-go/perstack/internal/cli/validate"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/version"
@@ -107,6 +108,7 @@ and continue a run from any checkpoint.`,
 		models.New(h, nil),
 		run.New(h, nil),
 		schema.New(h, nil),
+		trust.New(h, nil),
 		validate.New(h, nil),
 	)
 	root.InitDefaultCompletionCmd()

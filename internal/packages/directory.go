@@ -171,7 +171,7 @@ func sumOf(dir string) (string, error) {
 }
 
 func fileSum(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := userfile.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -131,7 +131,7 @@ func inside(dir, file string) (string, error) {
 // interpreterOf returns how a file is started: with node from PATH, or directly, if its #!
 // line names something else.
 func interpreterOf(script string, sealed bool) ([]string, error) {
-	f, err := os.Open(script)
+	f, err := userfile.OpenRegular(script)
 	if err != nil {
 		return nil, err
 	}

@@ -33,13 +33,20 @@ func (s Signal) ExitCode() int {
 	return ExitInterrupt
 }
 
-// echo is how soon after a signal another one is taken for the same.
-const echo = 100 * time.Millisecond
+// How soon after a signal another one is taken for the same. Terminals that close, and
+// programs that end others, often send a signal twice; an interrupt comes from a person.
+const (
+	echo          = 500 * time.Millisecond
+	interruptEcho = 100 * time.Millisecond
+)
+
+// quitWithin is how long the process lives after the second signal, whatever it waits for.
+const quitWithin = 500 * time.Millisecond
 
 // Interruptible returns a context that the first signal cancels, with a [Signal] as its
-// cause, so that a run can save. A second interrupt ends the program immediately: the
-// journal is valid at any time. A message on stderr says so; saves tells whether there is
-// something to save at that moment.
+// cause, so that a run can save. A second one ends the program immediately, whatever it waits
+// for: the journal is valid at any time. A message on stderr says so; saves tells whether there
+// is something to save at that moment.
 func Interruptible(ctx context.Context, stderr io.Writer, saves func() bool) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
@@ -54,20 +61,19 @@ func Interruptible(ctx context.Context, stderr io.Writer, saves func() bool) (co
 	go func() {
 		var first time.Time
 		for s := range signals {
-			if !first.IsZero() {
-				// Terminals that close, and programs that end others, often send a signal
-				// twice. Only a later interrupt comes from an impatient user.
-				if s != os.Interrupt || time.Since(first) < echo {
-					continue
-				}
-				fmt.Fprintln(stderr, "perstack: "+quitting(saves()))
-				// Commands are killed because this process ends, and not before: otherwise the
-				// run would begin to record their end.
-				os.Exit(Signal{s}.ExitCode())
+			if first.IsZero() {
+				first = time.Now()
+				say(stderr, stopping(saves()))
+				cancel(Signal{s})
+				continue
 			}
-			first = time.Now()
-			fmt.Fprintln(stderr, "perstack: "+stopping(saves()))
-			cancel(Signal{s})
+			if since := time.Since(first); since < interruptEcho || since < echo && s != os.Interrupt {
+				continue
+			}
+			say(stderr, quitting(saves()))
+			// Commands are killed because this process ends, and not before: otherwise the
+			// run would begin to record their end.
+			os.Exit(Signal{s}.ExitCode())
 		}
 	}()
 	return ctx, func() {
@@ -75,6 +81,20 @@ func Interruptible(ctx context.Context, stderr io.Writer, saves func() bool) (co
 		signal.Stop(pipe)
 		close(signals)
 		cancel(nil)
+	}
+}
+
+// say prints a line. If standard error leads to a program that has stopped reading, the line is
+// given up, and the next signal is still seen.
+func say(stderr io.Writer, line string) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		fmt.Fprintln(stderr, "perstack: "+line)
+	}()
+	select {
+	case <-said:
+	case <-time.After(quitWithin):
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // commandWords are flags and commands of the program perstack.
-var commandWords = regexp.MustCompile(`(^|[\s("])(--[a-z][a-z-]*|perstack (run|log|install|docker|inspect|jobs|models|egress)\b)`)
+var commandWords = regexp.MustCompile(`(^|[\s("])(--[a-z][a-z-]*|perstack (run|log|install|docker|inspect|jobs|models|egress|trust)\b)`)
 
 // ofTheCommandLine are the packages that have flags, and those that are made for tests.
 const ofTheCommandLine = "cmd/... internal/cli/... bench/... test/... examples/..."

@@ -39,6 +39,7 @@ var arrows = []arrow{
 	{"internal/env", "internal/userfile"},
 	{"internal/state", "internal/userfile"},
 	{"internal/toml", "internal/wording"},
+	{"internal/protect", "internal/owner internal/state internal/userfile internal/workspace"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
 	{"internal/egress/server", "internal/egress/... internal/sandbox internal/secret internal/terminal"},
@@ -83,7 +84,7 @@ var arrows = []arrow{
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/protect internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
 

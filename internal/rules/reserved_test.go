@@ -88,6 +88,13 @@ var nameReservations = []reservation{
 		why:  "the process belongs to main; streams, directory and logger are handed in",
 	},
 	{
+		// A query may come from a pipe, which internal/cli/run waits for. internal/lockfile writes,
+		// internal/owner and internal/sandbox read what the kernel says.
+		what: "os.ReadFile os.Open os.OpenFile os.DirFS",
+		only: "internal/userfile internal/workspace internal/sandbox/... internal/owner internal/lockfile internal/runtimes/docker/inside internal/cli/run store/file",
+		why:  "a program can put a pipe, a device or a file without end in its place; internal/userfile reads regular files, bounded in size and time",
+	},
+	{
 		what: "context.Background context.TODO",
 		only: "cmd/... internal/runtimes/docker/inside", // which is main in a container
 		why:  "a context that cannot be cancelled outlives its run; take it from the caller",

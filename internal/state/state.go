@@ -5,6 +5,7 @@
 //	<state>/projects/<name>-<hash>/    one directory for each project
 //	    project.json                   which project it is
 //	    jobs/                          its history (package store/file)
+//	    protect/                       trusted files that jobs changed (package protect)
 //	<state>/remote/<hash>/             one directory for each perstack.toml that was fetched
 //	    pin.json                       its URL, and the digest that the user confirmed
 //	    perstack.toml, perstack.lock   the copy, and its lockfile
@@ -74,6 +75,8 @@ const (
 	maxName   = 40 // bytes of a project's name in the name of its directory
 	hashBytes = 8  // of the hash there: two of a user's projects never share it by chance
 	maxRecord = 64 << 10
+
+	maxProjects = 1_000_000
 )
 
 // A Project is a project and where its state is kept.
@@ -136,14 +139,13 @@ type record struct {
 // Projects returns the projects that have state, by path. A directory without a readable
 // project.json is left out: it says nothing about a project.
 func (d Dir) Projects() ([]Project, error) {
-	dir := filepath.Join(string(d), projectsName)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	states, err := d.States()
+	if err != nil {
 		return nil, err
 	}
 	var all []Project
-	for _, entry := range entries {
-		p := Project{State: filepath.Join(dir, entry.Name())}
+	for _, dir := range states {
+		p := Project{State: dir}
 		if r, err := p.read(); err == nil && filepath.IsAbs(r.Path) {
 			p.Path = r.Path
 			all = append(all, p)
@@ -151,6 +153,19 @@ func (d Dir) Projects() ([]Project, error) {
 	}
 	slices.SortFunc(all, func(a, b Project) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
+}
+
+// States returns the directories that hold the state of projects.
+func (d Dir) States() ([]string, error) {
+	dir := filepath.Join(string(d), projectsName)
+	names, err := userfile.Names(dir, maxProjects)
+	if err != nil && !userfile.Absent(err) {
+		return nil, err
+	}
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return names, nil
 }
 
 // Record makes the project's directory and writes project.json, unless it exists.

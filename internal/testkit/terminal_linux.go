@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnTerminal runs cmd with a pseudo terminal as its standard streams, and returns what
-// it wrote there and how it ended.
-func OnTerminal(cmd *exec.Cmd) ([]byte, error) { return Dialogue(cmd, "", "") }
+// An Answer is typed when a text is on the screen.
+type Answer struct{ After, Type string }
 
-// Dialogue is [OnTerminal] with a user who types keys once the question is on the screen.
-func Dialogue(cmd *exec.Cmd, question, keys string) ([]byte, error) {
+// OnTerminal runs cmd with a pseudo terminal as its standard streams, and returns what
+// it wrote there and how it ended. The answers are given one after the other.
+func OnTerminal(cmd *exec.Cmd, answers ...Answer) ([]byte, error) {
 	screen, keyboard, err := openTerminal()
 	if err != nil {
 		return nil, fmt.Errorf("open a pseudo terminal: %w", err)
@@ -31,20 +31,25 @@ func Dialogue(cmd *exec.Cmd, question, keys string) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	part := make([]byte, 4096)
+	seen, chunk := 0, make([]byte, 4096)
 	for {
-		n, err := screen.Read(part)
-		out.Write(part[:n])
-		if keys != "" && bytes.Contains(out.Bytes(), []byte(question)) {
-			if _, err := screen.WriteString(keys); err != nil {
-				return out.Bytes(), err
+		n, err := screen.Read(chunk)
+		out.Write(chunk[:n])
+		for len(answers) > 0 {
+			i := bytes.Index(out.Bytes()[seen:], []byte(answers[0].After))
+			if i < 0 {
+				break
 			}
-			keys = ""
+			seen += i + len(answers[0].After)
+			if _, err := screen.WriteString(answers[0].Type); err != nil {
+				return nil, err
+			}
+			answers = answers[1:]
 		}
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EIO) {
-			return nil, err // EIO only says that the last writer is gone
+			return nil, err
 		}
-		if err != nil {
+		if err != nil { // EIO only says that the last writer is gone
 			return out.Bytes(), cmd.Wait()
 		}
 	}

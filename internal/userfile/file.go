@@ -1,7 +1,8 @@
-// Package userfile reads files that users and package managers wrote: regular ones of a
-// bounded size.
+// Package userfile reads files that users, package managers and the programs of a job can
+// write: regular ones, of a bounded size, within a bounded time.
 //
-// It never waits for a pipe or a device, and never writes. Start reading at [Read].
+// It never waits for a pipe, a device or a file system that does not answer, and never writes.
+// Start reading at [Read].
 package userfile
 
 import (
@@ -12,15 +13,28 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // ErrNotRegular is returned for directories, pipes and devices.
 var ErrNotRegular = errors.New("not a regular file")
 
+// ErrNoAnswer is returned if the file system does not answer, such as that of a server that is
+// gone.
+var ErrNoAnswer = fmt.Errorf("the file system does not answer within %d seconds", patience/time.Second)
+
+// patience is how long a file may take. A file of the largest size that is read takes less
+// than a second, even from a slow network.
+const patience = 10 * time.Second
+
 // OpenRegular opens a file for reading. The type is asked of the open handle,
 // so it cannot change between the question and the reading; O_NONBLOCK keeps
 // the opening of a pipe that has no writer from waiting for ever.
 func OpenRegular(path string) (*os.File, error) {
+	return within(patience, func() (*os.File, error) { return openRegular(path) }, func(f *os.File) { f.Close() })
+}
+
+func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -37,17 +51,22 @@ func OpenRegular(path string) (*os.File, error) {
 }
 
 // Read reads a whole file that the user named: a regular one of at most
-// limit bytes. A pipe, a device or a directory is refused at once, and nothing
-// is waited for. The error is the bare cause; the caller says which file it is
-// and what it is for.
+// limit bytes. A pipe, a device or a directory is refused at once. The error is the bare cause;
+// the caller says which file it is and what it is for.
 func Read(path string, limit int64) ([]byte, error) {
+	return within(patience, func() ([]byte, error) { return ReadNow(path, limit) }, func([]byte) {})
+}
+
+// ReadNow is Read without a limit on the time, for a caller that has one, or that knows that the
+// file system answers.
+func ReadNow(path string, limit int64) ([]byte, error) {
 	return read(path, limit, func(*os.File) error { return nil })
 }
 
 // ReadOwn is [Read] for a file whose content is taken as the word of the user. It is refused if
 // another user owns it, or can write to it or to its directory.
 func ReadOwn(path string, limit int64) ([]byte, error) {
-	return read(path, limit, func(f *os.File) error {
+	own := func(f *os.File) error {
 		if Foreign(f) {
 			return ErrForeign
 		}
@@ -60,7 +79,8 @@ func ReadOwn(path string, limit int64) ([]byte, error) {
 			return ErrSharedDir
 		}
 		return err
-	})
+	}
+	return within(patience, func() ([]byte, error) { return read(path, limit, own) }, func([]byte) {})
 }
 
 // Errors of ReadOwn.
@@ -71,7 +91,7 @@ var (
 )
 
 func read(path string, limit int64, check func(*os.File) error) ([]byte, error) {
-	f, err := OpenRegular(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, Reason(err)
 	}
@@ -85,6 +105,10 @@ func read(path string, limit int64, check func(*os.File) error) ([]byte, error) 
 // ReadIn is [Read] beneath a directory: no link leads out of it, and a file that is itself a
 // symbolic link is refused.
 func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
+	return within(patience, func() ([]byte, error) { return readIn(root, name, limit) }, func([]byte) {})
+}
+
+func readIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = ErrNotRegular
@@ -117,6 +141,58 @@ func readAll(f *os.File, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("larger than %d MiB", limit>>20)
 	}
 	return data, nil
+}
+
+// Names returns the names in a directory, at most so many. It is as patient as Read.
+func Names(dir string, most int) ([]string, error) {
+	return within(patience, func() ([]string, error) {
+		f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		names, err := f.Readdirnames(most)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return names, err
+	}, func([]string) {})
+}
+
+// Within calls a function that asks the file system, and returns what it returns, or
+// [ErrNoAnswer]. The function must not have effects: it may still run afterwards.
+func Within[T any](do func() T) (T, error) {
+	return within(patience, func() (T, error) { return do(), nil }, func(T) {})
+}
+
+// within calls do and returns what it returns. If that takes too long, the call is left to
+// itself, since the system has no way to end it, and what it returns later is dropped.
+func within[T any](patience time.Duration, do func() (T, error), drop func(T)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done, gone := make(chan result), make(chan struct{})
+	go func() {
+		value, err := do()
+		select {
+		case done <- result{value, err}:
+		case <-gone:
+			if err == nil {
+				drop(value)
+			}
+		}
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-late.C:
+		close(gone)
+		var none T
+		return none, ErrNoAnswer
+	}
 }
 
 // Reason is the bare cause of a file error, without the path.

@@ -5,6 +5,7 @@ package docker
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,8 +34,8 @@ func TestParentsCannotBeMoved(t *testing.T) {
 	}
 }
 
-// TestWhatTheNextRunWouldUse has commands make files that the next run would read. They
-// do not stay under their names: perstack.toml may name programs to start on the host.
+// TestWhatTheNextRunWouldUse has commands make files that the next run would read. It does not
+// read them: perstack.toml may name programs to start on the host.
 func TestWhatTheNextRunWouldUse(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", map[string]string{"perstack.toml": worker})
@@ -44,15 +45,51 @@ func TestWhatTheNextRunWouldUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := p.job()
-	p.serve("[[turn]]\n" + command(t, "./scoutd", "make", "perstack.toml", "conf/perstack.lock", ".env") + "[[turn]]\ntext = \"Made.\"\n")
+	names := []string{"perstack.toml", "conf/perstack.lock", ".env"}
+	p.serve("[[turn]]\n" + command(t, "./scoutd", append([]string{"make"}, names...)...) + "[[turn]]\ntext = \"Made.\"\n")
 	o := p.run("worker", "go", "--job-id", job, "--config", "conf/perstack.toml")
 	o.must(t, 0)
-	for _, name := range []string{"perstack.toml", "conf/perstack.lock", ".env"} {
-		if _, err := os.Lstat(filepath.Join(p.dir, name)); err == nil {
-			t.Errorf("%s is there, and the next run would use it", name)
+	for _, name := range names {
+		if !strings.Contains(o.stderr, name+" appeared while job "+job+" ran") {
+			t.Errorf("%s was made, and the user was not told: %s", name, o.stderr)
 		}
-		if _, err := os.Lstat(filepath.Join(p.dir, name+".from-"+job)); err != nil {
-			t.Errorf("what was made as %s is gone, or was not made: %v", name, err)
+	}
+	for _, c := range []struct{ refused, config string }{
+		{"perstack.toml", "perstack.toml"}, {"conf/perstack.lock", "conf/perstack.toml"}, {".env", "conf/perstack.toml"},
+	} {
+		o := p.run("worker", "again", "--config", c.config)
+		if o.must(t, 2); !strings.Contains(o.stderr, c.refused+" did not exist before job "+job) {
+			t.Errorf("%s: %s", c.refused, o.stderr)
+		}
+		p.perstack("trust", c.refused).must(t, 0)
+	}
+}
+
+// TestPlantedLink replaces .env, which is a link, from the inside, and takes the rights to the
+// workspace away. The next run on the host does not read what it leads to.
+func TestPlantedLink(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "", map[string]string{"perstack.toml": worker, "conf/dev.env": "A=b\n"})
+	p.scouting()
+	if err := os.Symlink("conf/dev.env", filepath.Join(p.dir, ".env")); err != nil {
+		t.Fatal(err)
+	}
+	p.give()
+	t.Cleanup(func() { os.Chmod(p.dir, 0o755) })
+	job := p.job()
+	p.serve("[[turn]]\n" + command(t, "./scoutd", "plant", "planted", ".env") + "[[turn]]\ntext = \"Done.\"\n")
+	o := p.run("worker", "go", "--job-id", job)
+	o.must(t, 0)
+	if target, err := os.Readlink(filepath.Join(p.dir, ".env")); err != nil || target != "planted" {
+		t.Fatalf("the link was not replaced: %q, %v", target, err)
+	}
+	if !strings.Contains(o.stderr, ".env was changed while job "+job+" ran") {
+		t.Errorf("the user was not told: %s", o.stderr)
+	}
+	for _, runtime := range []string{"local", "docker"} {
+		o := p.perstack("run", "worker", "again", "--runtime", runtime)
+		if o.must(t, 2); !strings.Contains(o.stderr, ".env was changed during job "+job) {
+			t.Errorf("%s: %s", runtime, o.stderr)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"io"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,7 +44,10 @@ func AddConfigFlag(cmd *cobra.Command, path *string) {
 
 // AddYesFlag adds --yes; see [Question] and [Host.FetchConfig].
 func (h *Host) AddYesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&h.Yes, "yes", false, "allow what the project asks for beyond the defaults, without a question")
+	cmd.Flags().BoolFunc("yes", "allow what the project asks for beyond the defaults, without a question", func(value string) (err error) {
+		h.Yes, err = strconv.ParseBool(value)
+		return err
+	})
 }
 
 // RefuseEmpty returns an error for a flag with an empty value, such as an unset variable in

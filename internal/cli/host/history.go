@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -175,13 +175,8 @@ func (h History) OldHistory(workspace string) string {
 // hasEntry reports whether a directory of jobs has one with an entry of such a name. What cannot
 // be read counts as one, so that it is hidden.
 func hasEntry(jobs string, names ...string) bool {
-	f, err := os.Open(jobs)
+	ids, err := userfile.Names(jobs, maxOldJobs)
 	if err != nil {
-		return true
-	}
-	defer f.Close()
-	ids, err := f.Readdirnames(maxOldJobs)
-	if err != nil && !errors.Is(err, io.EOF) {
 		return true
 	}
 	for _, id := range ids {

@@ -49,7 +49,7 @@ func newRemoteBench(t *testing.T) *remoteBench {
 // fetch fetches a path of the server, as a user who typed that input on a terminal, or headless.
 func (b *remoteBench) fetch(path, input string, yes bool) (string, error) {
 	b.stderr.Reset()
-	h := &Host{Home: b.home, Dir: b.home, Stderr: &b.stderr, Stdin: strings.NewReader(input), StdinIsTerminal: input != "", Yes: yes}
+	h := &Host{Home: b.home, Dir: b.home, Stderr: &b.stderr, Stdin: strings.NewReader(input), StdinIsTerminal: input != "", StderrIsTerminal: input != "", Yes: yes}
 	h.RemotePolicy = func(p *egress.Policy) {
 		p.AllowPrivate = true
 		p.RootCAs = b.server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs

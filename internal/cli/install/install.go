@@ -148,7 +148,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	p.warnNoContainer(plan)
 	p.warnKeys(plan)
 	p.say("Collecting tool definitions...")
-	if err := p.collect(ctx, plan); err != nil {
+	if err := p.watched(ctx, func() error { return p.collect(ctx, plan) }); err != nil {
 		return p.stopped(ctx, err)
 	}
 	lock := plan.lock(p.config)
@@ -209,5 +209,20 @@ func (p *project) write(lock, old *lockfile.Lock) error {
 		return err
 	}
 	p.say("Generated %s", lock.Path)
-	return nil
+	return p.records.Accept(lock.Path) // a job that runs did not write it
+}
+
+// watched calls a function that starts skills, and tells the user which trusted files they have
+// changed.
+func (p *project) watched(ctx context.Context, start func() error) error {
+	h := p.opts.Host
+	history, err := h.History("", p.opts.Config, h.Dir)
+	if err != nil {
+		return start() // the home directory is not known, and there are no records
+	}
+	end, err := h.Protect(ctx, history, "install", h.Dir, p.trusted)
+	if err != nil {
+		return err
+	}
+	return end(start())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
@@ -27,25 +28,40 @@ type project struct {
 	env    env.Env
 	docker bool // a flag chose that runtime, and the file does not
 
+	records *protect.Records
+	trusted []string // files that the command goes by
+
 	mu sync.Mutex // one line of progress at a time
 }
 
 // load reads perstack.toml and the env files.
 func load(ctx context.Context, opts *Options) (*project, error) {
 	h := opts.Host
+	records, err := h.TrustedConfig(ctx, opts.Config)
+	if err != nil {
+		return nil, err
+	}
 	config, err := h.LoadConfig(opts.Config)
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
+	p := &project{opts: opts, config: config, records: records, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
 	config.Settings.Runtime = cmp.Or(opts.Runtime, config.Settings.Runtime)
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
 	}
+	files := manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config)
+	p.trusted = []string{config.Path, config.LockFile()}
+	for _, f := range files {
+		p.trusted = append(p.trusted, f.Path)
+	}
+	if err := h.RefuseMarked(ctx, records, p.trusted...); err != nil {
+		return nil, err
+	}
 	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
 	noProxy := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Container: job.Container{Proxy: config.Settings.Isolation.Container.Proxy}}}}
 	p.env, err = host.Question{
-		Host: h, Files: manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config), Named: len(opts.EnvPath) > 0,
+		Host: h, Files: files, Named: len(opts.EnvPath) > 0,
 		Project:   consent.Project{Config: config, Experts: config.Experts, Resolved: job.Resolve(noProxy, config.Settings, job.Settings{}, providers.Catalogue{})},
 		Workspace: h.Dir,
 	}.Env(ctx)

@@ -108,7 +108,7 @@ func Base(ctx context.Context, opts *Options) error {
 	if err := opts.checkNames(); err != nil {
 		return err
 	}
-	rules, err := loadRules(opts)
+	rules, err := loadRules(ctx, opts)
 	if err != nil {
 		return err
 	}

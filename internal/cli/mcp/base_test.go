@@ -81,7 +81,7 @@ func TestRules(t *testing.T) {
 	check := func(o *Options, want rules) {
 		t.Helper()
 		o.Host = h
-		got, err := loadRules(o)
+		got, err := loadRules(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,21 +94,21 @@ func TestRules(t *testing.T) {
 
 	write("perstack.toml", "envPath = ['keys.txt']\nmaxWorkspaceBytes = 7\n")
 	write("keys.txt", "EXA_API_KEY=kX82mQ0vT4nB7cLw9rJd\n")
-	check(&Options{}, rules{dir, []string{at("history"), at(".env"), at(".env.local"), at("keys.txt")}, own, 7})
+	check(&Options{}, rules{workspace: dir, protected: []string{at("history"), at(".env"), at(".env.local"), at("keys.txt")}, readOnly: own, maxBytes: 7})
 	if got := h.Secrets.Redact("it is kX82mQ0vT4nB7cLw9rJd"); strings.Contains(got, "kX82") {
 		t.Errorf("a secret of an env file is shown: %s", got)
 	}
 	write("other.env", "")
 	// What holds is the project of the workspace, wherever the client starts the server.
 	nested := append([]string{at("w/perstack.toml"), at("w/perstack.lock")}, append(own, own...)...)
-	check(&Options{Workspace: "w", Storage: "s", EnvPath: []string{"other.env"}, Limits: job.Limits{MaxWorkspaceBytes: 9}}, rules{at("w"), []string{at("s"), at("other.env"), at("keys.txt")}, nested, 9})
+	check(&Options{Workspace: "w", Storage: "s", EnvPath: []string{"other.env"}, Limits: job.Limits{MaxWorkspaceBytes: 9}}, rules{workspace: at("w"), protected: []string{at("s"), at("other.env"), at("keys.txt")}, readOnly: nested, maxBytes: 9})
 	h.Dir = t.TempDir()
 	there := func(name string) string { return filepath.Join(h.Dir, name) }
-	check(&Options{Workspace: dir}, rules{dir, []string{there("history"), there(".env"), there(".env.local"), at("keys.txt")}, append(own, there("perstack.toml"), there("perstack.lock")), 7})
+	check(&Options{Workspace: dir}, rules{workspace: dir, protected: []string{there("history"), there(".env"), there(".env.local"), at("keys.txt")}, readOnly: append(own, there("perstack.toml"), there("perstack.lock")), maxBytes: 7})
 	h.Dir = dir
 
 	write("perstack.toml", "envPaht = ['keys.txt']\n")
-	if _, err := loadRules(&Options{Host: h}); host.ExitCode(err) != host.ExitUsage {
+	if _, err := loadRules(t.Context(), &Options{Host: h}); host.ExitCode(err) != host.ExitUsage {
 		t.Errorf("a file that may name env files cannot be read: %v, want a usage error", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestOutcome(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		var out, errs bytes.Buffer
-		h := &host.Host{Dir: t.TempDir(), Home: t.TempDir(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, StdinIsTerminal: terminal}
+		h := &host.Host{Source: engine.SystemSource(), Dir: t.TempDir(), Home: t.TempDir(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, StdinIsTerminal: terminal}
 		if err := Base(t.Context(), &Options{Host: h}); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // checkHTTP refuses flags that would be left without effect.
@@ -40,23 +40,14 @@ func (o *Options) readToken() (string, error) {
 		return rand.Text(), nil
 	}
 	path := o.Host.Path(o.TokenFile)
-	file, err := os.Open(path)
+	data, err := userfile.Read(path, 1<<10)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("--token-file: %s: %w", path, err)
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
+	if info, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("--token-file: %s is not a file", path)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+	} else if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("--token-file: other users have rights to %s; take them away: chmod 600", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, 1<<10))
-	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
 	}
 	text := strings.TrimSpace(string(data))
 	if !isToken(text) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
@@ -80,7 +81,7 @@ func TestToken(t *testing.T) {
 // The file of the token is kept from the tools.
 func TestTokenFileIsProtected(t *testing.T) {
 	dir := t.TempDir()
-	r, err := loadRules(&Options{Host: &host.Host{Dir: dir, Home: t.TempDir()}, HTTP: true, TokenFile: "token"})
+	r, err := loadRules(t.Context(), &Options{Host: &host.Host{Dir: dir, Home: t.TempDir(), Source: engine.SystemSource()}, HTTP: true, TokenFile: "token"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -21,9 +22,16 @@ type rules struct {
 // loadRules reads the perstack.toml of the workspace, if there is one, and the env files
 // there and in the current directory, which depends on the client. A file that cannot be read ends
 // the command: it can name files that the tools must not reach.
-func loadRules(o *Options) (rules, error) {
+func loadRules(ctx context.Context, o *Options) (rules, error) {
 	h := o.Host
 	dir := h.Path(cmp.Or(o.Workspace, "."))
+	records, err := h.TrustRecords(ctx)
+	if err == nil {
+		err = h.RefuseMarked(ctx, records, host.Rules(dir)...)
+	}
+	if err != nil {
+		return rules{}, err
+	}
 	project, err := h.Project(dir)
 	if err != nil {
 		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}
@@ -57,8 +65,13 @@ func loadRules(o *Options) (rules, error) {
 	if h.Dir != dir {
 		r.readOnly = append(r.readOnly, host.Rules(h.Dir)...) // which may lie in the workspace
 	}
+	trusted := slices.Clone(r.readOnly)
 	for _, f := range envFiles {
 		r.protected = append(r.protected, f.Path)
+		trusted = append(trusted, f.Path)
+	}
+	if err := h.RefuseMarked(ctx, records, trusted...); err != nil {
+		return rules{}, err
 	}
 	if cache := h.CachePath(); cache != "" {
 		r.protected = append(r.protected, cache) // skills are started from there

@@ -51,7 +51,7 @@ func makePlan(t *testing.T, p proposal) (pl *plan, told string, err error) {
 		allowAll(t, o.Host)
 	}
 	o.sandboxAvailable = func() error { return p.kernel }
-	project, err := loadProject(o)
+	project, err := loadProject(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func allowAll(t *testing.T, h *host.Host) {
 func loadAll(t *testing.T, o *Options, expert string) *project {
 	t.Helper()
 	allowAll(t, o.Host)
-	p, err := loadProject(o)
+	p, err := loadProject(t.Context(), o)
 	if err == nil {
 		err = p.readEnv(t.Context(), o, &target{expertKey: expert})
 	}

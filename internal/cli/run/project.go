@@ -2,16 +2,16 @@ package run
 
 import (
 	"context"
-	"crypto/sha256"
 	"path/filepath"
+	"slices"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/providers"
-	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
@@ -25,11 +25,16 @@ type project struct {
 	history  host.History
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
+	records  *protect.Records
 }
 
-// loadProject reads perstack.toml.
-func loadProject(o *Options) (*project, error) {
+// loadProject reads perstack.toml, unless a job has changed it or one of the env files.
+func loadProject(ctx context.Context, o *Options) (*project, error) {
 	h := o.Host
+	records, err := h.TrustedConfig(ctx, o.Config)
+	if err != nil {
+		return nil, err
+	}
 	config, err := h.LoadConfig(o.Config)
 	if err != nil {
 		return nil, err
@@ -38,6 +43,10 @@ func loadProject(o *Options) (*project, error) {
 	for _, f := range p.envFiles {
 		p.hidden = append(p.hidden, f.Path)
 	}
+	if err := h.RefuseMarked(ctx, records, append(slices.Clone(p.hidden), config.LockFile())...); err != nil {
+		return nil, err
+	}
+	p.records = records
 	if p.history, err = h.History(o.Storage, o.Config, o.workspace()); err != nil {
 		return nil, err
 	}
@@ -104,40 +113,19 @@ func (p *project) variable(name string) engine.Variable {
 	return engine.Variable{Value: p.env.Get(name), File: p.env.File(name)}
 }
 
-// watchFiles remembers the files that decide about the next run, and returns a function
-// that tells the user which of them changed. A sandboxed skill that can write to the
-// workspace can write to these too, if they lie there: it could have the next run start it
-// without a sandbox. In a container they cannot be changed.
-func (pl *plan) watchFiles() (tell func()) {
-	if pl.sandboxedBy() == "" {
-		return func() {}
-	}
-	files := pl.spec.Workspace.ReadOnly
-	before := make([]string, len(files))
-	for i, path := range files {
-		before[i] = sumOf(path)
-	}
-	return func() {
-		for i, path := range files {
-			if sumOf(path) != before[i] {
-				pl.say("%s has changed while skills ran that can write there; the next run uses it, so look at it first", path)
+// protect records the files that decide about the next run, and git configuration: a program
+// that can write to the workspace can change them. end tells the user which have changed.
+func (pl *plan) protect(ctx context.Context) (end func(error) error, err error) {
+	for _, use := range pl.spec.ModelUses() {
+		if path := use.Setting.Cassette; path != "" {
+			if err := pl.opts.Host.RefuseMarked(ctx, pl.project.records, path); err != nil {
+				return nil, err
 			}
 		}
 	}
-}
-
-// maxWatched is more than any file has that perstack would read.
-const maxWatched = 32 << 20
-
-// sumOf is a digest of a file, or why there is none.
-func sumOf(path string) string {
-	data, err := userfile.Read(path, maxWatched)
-	switch {
-	case userfile.Absent(err):
-		return "no file"
-	case err != nil: // such as a pipe, or more than a file of ours can have
-		return "unreadable"
+	trusted := slices.Clone(pl.spec.Workspace.ReadOnly)
+	for _, f := range pl.project.envFiles {
+		trusted = append(trusted, f.Path)
 	}
-	sum := sha256.Sum256(data)
-	return string(sum[:])
+	return pl.opts.Host.Protect(ctx, pl.project.history, pl.spec.JobID, pl.spec.Workspace.Dir, trusted)
 }

@@ -114,7 +114,10 @@ the cost needs the price of the model. Prices of common models are known, and
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waiting for an
 answer, 129, 130 and 143 stopped by a signal. The first signal saves the state and
-stops. A second Ctrl-C quits immediately and keeps what is already in the journal.`,
+stops. A second one quits immediately and keeps what is already in the journal.
+
+What the run creates or changes of perstack.toml, perstack.lock and env files is not read by
+later runs until you accept it with perstack trust (docs/trust.md).`,
 		Example: `  perstack run writer "Summarise notes.txt"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue
@@ -207,14 +210,14 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 }
 
 // Run runs the Expert to its end. The error carries the exit code.
-func Run(ctx context.Context, opts *Options) error {
+func Run(ctx context.Context, opts *Options) (err error) {
 	if err := opts.check(); err != nil {
 		return err
 	}
 	if err := opts.Host.FetchConfig(ctx, &opts.Config); err != nil {
 		return err
 	}
-	project, err := loadProject(opts)
+	project, err := loadProject(ctx, opts)
 	if err != nil {
 		return err
 	}
@@ -241,8 +244,12 @@ func Run(ctx context.Context, opts *Options) error {
 	if spec.Input, err = opts.input(ctx, target); err != nil {
 		return err
 	}
+	end, err := plan.protect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = end(err) }()
 	out := newOutput(ctx, plan)
-	defer plan.watchFiles()()
 	if spec.Runtime != job.Docker {
 		opts.Host.Saves() // a container has nothing to save until it is up
 	}

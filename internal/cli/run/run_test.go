@@ -195,7 +195,7 @@ func TestDefaults(t *testing.T) {
 func TestReproducibleRunsOneAtATime(t *testing.T) {
 	o := flags(t, "--max-parallel 5")
 	o.Host = &host.Host{Dir: writeFiles(t, leadOnly("")), Home: t.TempDir(), Stderr: io.Discard, Reproducible: true}
-	p, err := loadProject(o)
+	p, err := loadProject(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestOtherConfig(t *testing.T) {
 	write("perstack.lock", "broken")
 	write("b.toml", "[experts.a]\ninstruction = 'x'\n")
 	o := &Options{Host: &host.Host{Dir: dir, Home: t.TempDir(), Stderr: io.Discard}, Config: "b.toml"}
-	p, err := loadProject(o)
+	p, err := loadProject(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestWarningsAreClean(t *testing.T) {
 	}
 	var out strings.Builder
 	o := &Options{Host: &host.Host{Dir: filepath.Dir(path), Home: t.TempDir(), Stderr: &out}, Config: path}
-	p, err := loadProject(o)
+	p, err := loadProject(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // mainPackage is the import path of perstack's main package, which the linker writes into it.
@@ -110,7 +112,6 @@ func checkPerstack(path, arch string) error {
 
 // openProgram opens a file that can be a program.
 func openProgram(path string) (*os.File, error) {
-	// Opening a pipe would wait for its other end.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func openProgram(path string) (*os.File, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxBinary {
 		return nil, fmt.Errorf("%s is not a program: it is no regular file, or one of more than %d bytes", path, int64(maxBinary))
 	}
-	return os.Open(path)
+	return userfile.OpenRegular(path)
 }
 
 // isStatic reports whether a program asks for no loader and no libraries.

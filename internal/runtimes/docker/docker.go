@@ -25,7 +25,6 @@ import (
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -122,7 +121,6 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		if closeErr := s.while(on.Close); closeErr != nil {
 			r.parts.Log.Warn("something of the run may be left on the Docker daemon; the next run removes it", "error", closeErr)
 		}
-		r.setAside(plan.cover)
 	}()
 	document, err := r.document(on)
 	if err != nil {
@@ -136,19 +134,6 @@ func (r *runner) container() *job.Container { return &r.spec.Isolation.Container
 // getenv returns a variable of the environment, never of an env file.
 func (r *runner) getenv(name string) string {
 	return sandbox.Variable(r.parts.Environ, name)
-}
-
-// setAside moves away what a run has made under a name that the next run would read: its
-// configuration, its lockfile, its env files. The file tools cannot make those, but commands
-// can: a program in the container could otherwise control the next run outside of it.
-func (r *runner) setAside(cover Cover) {
-	moved, err := workspace.SetAside(cover.Dir, cover.Absent, ".from-"+r.spec.JobID)
-	for from, to := range moved {
-		r.parts.Log.Warn("the run has made a file that the next run would use; it was moved away, so look at it first", "file", from, "now", to)
-	}
-	if err != nil {
-		r.parts.Log.Warn("it is not known whether the run has made files that the next run would use; look at the workspace first", "error", err)
-	}
 }
 
 // build makes everything that the run needs on the daemon but its container.

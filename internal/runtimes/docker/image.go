@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/inside"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // An ImageSpec is what an image is made of.
@@ -241,7 +242,7 @@ func (l *openLayer) Close() error { return l.binary.Close() }
 // files belong to root and the container never runs as root, so it cannot change them even
 // without a read-only file system.
 func (s ImageSpec) open() (*openLayer, error) {
-	binary, err := os.Open(s.Binary)
+	binary, err := userfile.OpenRegular(s.Binary)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,6 @@ type Cover struct {
 	Dir            string   // of the host, without links
 	Masked, Frozen []string // paths in the container
 	Pinned         []string // directories in the container that cannot be moved away
-	Absent         []string // of what is masked or frozen, what does not exist yet; in the workspace, with slashes
 	UID, GID       int
 }
 
@@ -78,7 +77,7 @@ func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []strin
 			return Cover{}, err
 		}
 	}
-	for _, paths := range []*[]string{&g.cover.Masked, &g.cover.Frozen, &g.cover.Pinned, &g.cover.Absent} {
+	for _, paths := range []*[]string{&g.cover.Masked, &g.cover.Frozen, &g.cover.Pinned} {
 		slices.Sort(*paths)
 		*paths = slices.Compact(*paths)
 	}
@@ -105,7 +104,7 @@ func (g *ground) hide(p string) error {
 	if err != nil || !ok {
 		return err
 	}
-	g.pin(p, names)
+	g.pin(names)
 	return add(&g.cover.Masked, names)
 }
 
@@ -117,16 +116,12 @@ func (g *ground) freeze(p string) error {
 	if err != nil || !ok || len(names) == 0 {
 		return err
 	}
-	g.pin(p, names)
+	g.pin(names)
 	return add(&g.cover.Frozen, names)
 }
 
-// pin keeps the directories on the way to a path where they are, and notes a path at which
-// there is nothing yet.
-func (g *ground) pin(p string, names []string) {
-	if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
-		g.cover.Absent = append(g.cover.Absent, path.Join(names...))
-	}
+// pin keeps the directories on the way to a path where they are.
+func (g *ground) pin(names []string) {
 	for i := 1; i < len(names); i++ {
 		dir := path.Join(names[:i]...)
 		if info, err := os.Lstat(filepath.Join(g.cover.Dir, filepath.FromSlash(dir))); err == nil && info.IsDir() {

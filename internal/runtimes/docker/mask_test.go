@@ -32,17 +32,17 @@ func TestCoverWorkspace(t *testing.T) {
 		protected      []string          // relative to the workspace; "/…" to the directory outside
 		readOnly       []string
 		masked, frozen string
-		pinned, absent string
+		pinned         string
 		refused        string
 	}{
 		{name: "nothing"},
 		{name: "storage and env files", files: []string{"perstack/jobs/1", ".env", "sub/.env.local", "sub/.env.example"},
 			protected: []string{"perstack", ".env"}, masked: ".env perstack sub/.env.local"},
 		{name: "what does not exist yet", protected: []string{"perstack", "a/b/.env"}, readOnly: []string{"perstack.lock"},
-			masked: "a/b/.env perstack", frozen: "perstack.lock", absent: "a/b/.env perstack perstack.lock"},
+			masked: "a/b/.env perstack", frozen: "perstack.lock"},
 		{name: "deeper", files: []string{"conf/deep/perstack.toml", "some/where/history/x"}, protected: []string{"some/where/history"},
 			readOnly: []string{"conf/deep/perstack.toml", "conf/deep/perstack.lock"}, masked: "some/where/history", frozen: "conf/deep/perstack.lock conf/deep/perstack.toml",
-			pinned: "conf conf/deep some some/where", absent: "conf/deep/perstack.lock"},
+			pinned: "conf conf/deep some some/where"},
 		{name: "a rule that is a link", files: []string{"conf/perstack.toml"}, links: map[string]string{"perstack.toml": "conf/perstack.toml"},
 			readOnly: []string{"perstack.toml"}, refused: "is a link in the workspace"},
 		{name: "outside", protected: []string{"/storage", "/.env"}, readOnly: []string{"/perstack.toml"}},
@@ -115,8 +115,8 @@ func TestCoverWorkspace(t *testing.T) {
 			if fmt.Sprint(got.Masked) != inside(c.masked) || fmt.Sprint(got.Frozen) != inside(c.frozen) {
 				t.Errorf("masked %q, frozen %q", got.Masked, got.Frozen)
 			}
-			if absent := fmt.Sprint(strings.Fields(c.absent)); fmt.Sprint(got.Pinned) != inside(c.pinned) || fmt.Sprint(got.Absent) != absent {
-				t.Errorf("pinned %q, absent %q", got.Pinned, got.Absent)
+			if fmt.Sprint(got.Pinned) != inside(c.pinned) {
+				t.Errorf("pinned %q", got.Pinned)
 			}
 			if got.Dir != real || got.UID != uid || got.GID != gid {
 				t.Errorf("%+v, want %s %d:%d", got, real, uid, gid)

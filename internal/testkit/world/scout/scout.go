@@ -49,11 +49,12 @@ type Place struct {
 //	scoutd fetch OUT HOST[=NAME]…   asks hosts for a page, with that server name
 //	scoutd meet MINE OTHER          makes a file and waits for another
 //	scoutd make NAME NAME…          makes files
+//	scoutd plant TARGET LINK        makes files, replaces a link, and shuts the directory
 //
 // OUT is a file for the [Report].
 func Command(ctx context.Context, args []string) error {
 	if len(args) < 3 {
-		return errors.New("usage: scoutd look OUT PATH… | fetch OUT HOST[=NAME]… | meet MINE OTHER | make NAME NAME…")
+		return errors.New("usage: scoutd look OUT PATH… | fetch OUT HOST[=NAME]… | meet MINE OTHER | make NAME NAME… | plant TARGET LINK")
 	}
 	switch r := self(); args[0] {
 	case "look":
@@ -77,8 +78,26 @@ func Command(ctx context.Context, args []string) error {
 			}
 		}
 		return nil
+	case "plant":
+		return plant(args[1], args[2])
 	}
 	return fmt.Errorf("%q is nothing that a scout does", args[0])
+}
+
+// plant lets a link lead to a file of its own, and takes the rights to the directory away, so
+// that what is in it cannot be renamed.
+func plant(target, link string) error {
+	err := os.WriteFile(target, []byte("PLANTED=1\n"), 0o644)
+	if err == nil {
+		err = os.Remove(link)
+	}
+	if err == nil {
+		err = os.Symlink(target, link)
+	}
+	if err == nil {
+		err = os.Chmod(".", 0o555)
+	}
+	return err
 }
 
 func (r *Report) write(name string) error {

@@ -1,0 +1,126 @@
+// Package trust is the command that accepts files which a job has changed, so that later runs
+// read them.
+//
+// It changes records of perstack only, never a file of the user. Start reading at [New].
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/protect"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// Options are what the command works with.
+type Options struct {
+	Host  *host.Host
+	Files []string // empty to list what is not accepted
+}
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = run
+	}
+	return &cobra.Command{
+		Use:   "trust [file...]",
+		Short: "Accept files that a job has changed",
+		Long: `Accept files that decide about later runs and that a job has created, changed or
+removed: perstack.toml, perstack.lock and env files. perstack does not read such a file
+until you accept it, because a program could have written it to get more rights.
+
+Look at the files first: in an editor, or with git diff. The command prints what
+happened to each of them and during which job, and accepts them as they are now. If you
+change a file yourself while no job runs, you need not accept it.
+
+Without a file, it lists everything that is not accepted yet, in all projects.
+docs/trust.md says more.`,
+		Example: `  perstack trust
+  perstack trust perstack.toml .env`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Files = args
+			return runF(cmd.Context(), opts)
+		},
+	}
+}
+
+func run(ctx context.Context, opts *Options) error {
+	h := opts.Host
+	records, err := h.TrustRecords(ctx)
+	if err != nil {
+		return err
+	}
+	if records == nil {
+		return host.Usagef("the home directory is not known, so there are no records; set HOME")
+	}
+	if len(opts.Files) == 0 {
+		return list(h, records)
+	}
+	for _, name := range opts.Files {
+		if err := accept(h, records, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list prints what is not accepted.
+func list(h *host.Host, records *protect.Records) error {
+	out := &strings.Builder{}
+	for _, r := range records.All() {
+		describe(out, h, r)
+	}
+	for _, p := range records.Problems() {
+		fmt.Fprintln(out, terminal.CleanLine(p.Error()))
+	}
+	if out.Len() == 0 {
+		out.WriteString("No job has changed a file that has to be accepted\n")
+	}
+	_, err := fmt.Fprint(h.Stdout, out)
+	return err
+}
+
+// accept prints what happened to a file, and accepts it.
+func accept(h *host.Host, records *protect.Records, name string) error {
+	path := h.Path(name)
+	refused, err := records.Refused(path)
+	if err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	out := &strings.Builder{}
+	for _, r := range refused {
+		describe(out, h, r)
+		if r.Mark.What == protect.Unsearched && r.Mark.Path != path {
+			return host.Usagef("%s; look at what is in it, then accept the directory: %s trust %s", h.DescribeMark(r), h.Command, host.ShellJoin(r.Mark.Path))
+		}
+	}
+	if len(refused) == 0 {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return host.Usagef("%s does not exist, and no job has removed it", name)
+		}
+		fmt.Fprintf(out, "%s need not be accepted: no job has changed it\n", terminal.CleanLine(name))
+	} else {
+		if err := records.Accept(path); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "Accepted %s\n", terminal.CleanLine(name))
+	}
+	_, err = fmt.Fprint(h.Stdout, out)
+	return err
+}
+
+func describe(out *strings.Builder, h *host.Host, r protect.Refusal) {
+	fmt.Fprintln(out, h.DescribeMark(r))
+	if r.Mark.What != protect.Unsearched {
+		fmt.Fprintf(out, "  before: %s\n  after:  %s\n", r.Mark.Before, r.Mark.Now)
+	}
+}

@@ -1,0 +1,160 @@
+package protect
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/internal/owner"
+	"github.com/perstack-go/perstack/internal/userfile"
+)
+
+const (
+	dirName   = "protect" // in the state of a project
+	suffix    = ".json"
+	version   = 1
+	maxRecord = 64 << 20 // bytes
+	maxJobs   = 10_000   // records of a project
+)
+
+// A record is what is kept of one job: first what was at the trusted names, then what is not as
+// it was.
+type record struct {
+	Job       string
+	Workspace string // without links
+	Owner     string
+	Started   int64 // in milliseconds since 1970, as is Closed
+	Closed    int64 // 0 while the job runs, or if perstack was killed
+	Trusted   []string
+	Before    survey
+	Accepted  map[string]File // by the user, while the job runs
+	Marks     []Mark
+}
+
+// dead reports whether the job ended without closing its record.
+func (r *record) dead() bool {
+	id, err := owner.Parse(r.Owner)
+	return r.Closed == 0 && err == nil && id.Dead()
+}
+
+// close compares, and replaces the record in its file by its marks.
+func (r *record) close(ctx context.Context, path string, now time.Time) (Report, error) {
+	after, err := r.survey(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Job: r.Job, Git: changes(r.Before.Git, after.Git)}
+	for _, name := range sortedKeys(r.Before.Files, after.Files) {
+		f, found := after.Files[name]
+		if !found {
+			f = look(name, false, File{}) // a directory on the way can be a link by now
+		}
+		if m, ok := r.judge(name, f); ok {
+			report.Marks = append(report.Marks, m)
+		}
+	}
+	for _, dir := range after.Closed {
+		if !slices.Contains(r.Before.Closed, dir) {
+			report.Marks = append(report.Marks, Mark{Path: dir, What: Unsearched})
+		}
+	}
+	closed := record{Job: r.Job, Workspace: r.Workspace, Owner: r.Owner, Started: r.Started, Closed: now.UnixMilli(), Marks: report.Marks}
+	return report, closed.save(path)
+}
+
+// judge compares a file with the record.
+func (r *record) judge(path string, now File) (Mark, bool) {
+	before, known := r.Before.Files[path]
+	if !known {
+		before.Kind = Absent
+	}
+	if accepted, ok := r.Accepted[path]; same(before, now) || ok && same(accepted, now) {
+		return Mark{}, false
+	}
+	m := Mark{Path: path, What: Changed, Before: before, Now: now}
+	switch {
+	case !before.exists():
+		m.What = Appeared
+	case !now.exists():
+		m.What = Removed
+	}
+	return m, true
+}
+
+// create writes a new record to a directory, and returns the path of its file. A job that was
+// continued can have several.
+func (r *record) create(dir string) (string, error) {
+	name := r.Job
+	if name == "" || len(name) > 100 || strings.ContainsFunc(name, func(c rune) bool {
+		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	}) {
+		sum := sha256.Sum256([]byte(name))
+		name = hex.EncodeToString(sum[:8])
+	}
+	path := filepath.Join(dir, name+suffix)
+	for i := 2; i <= maxJobs; i++ {
+		if _, err := os.Lstat(path); err != nil {
+			return path, r.save(path)
+		}
+		path = filepath.Join(dir, fmt.Sprintf("%s-%d%s", name, i, suffix))
+	}
+	return "", fmt.Errorf("there are too many records of trusted files in %s", dir)
+}
+
+// save replaces the file of the record, so that a reader sees the old one or the new one. A
+// closed record without marks is removed.
+func (r *record) save(path string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("record the trusted files: %w", err)
+		}
+	}()
+	dir := filepath.Dir(path)
+	if r.Closed != 0 && len(r.Marks) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		_ = os.Remove(dir) // if it was the last one
+		return nil
+	}
+	data, err := r.encode()
+	if err != nil {
+		return err
+	}
+	var f *os.File
+	for range 10 { // another run can have removed the empty directory again
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if f, err = os.CreateTemp(dir, "*.tmp"); !errors.Is(err, fs.ErrNotExist) { // private: mode 0600
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // a leftover does no harm
+	}
+	return err
+}
+
+func readRecord(path string) (*record, error) {
+	data, err := userfile.Read(path, maxRecord)
+	if err != nil {
+		return nil, err
+	}
+	return decode(data)
+}

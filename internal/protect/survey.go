@@ -1,0 +1,147 @@
+package protect
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/userfile"
+	"github.com/perstack-go/perstack/internal/workspace"
+)
+
+// A survey is what was at all names that decide about later commands, by absolute path.
+type survey struct {
+	Files  map[string]File
+	Git    map[string]File // repositories, their configuration and their active hooks
+	Closed []string        // directories that could not be searched
+}
+
+// survey looks at everything that the record is about. What has not changed since Before is not
+// read again.
+func (r *record) survey(ctx context.Context) (survey, error) {
+	found, err := workspace.FindTrusted(ctx, r.Workspace)
+	if err != nil && !userfile.Absent(err) { // a job can remove its workspace
+		return survey{}, err
+	}
+	s := survey{Files: make(map[string]File), Git: make(map[string]File)}
+	at := func(name string) string { return filepath.Join(r.Workspace, filepath.FromSlash(name)) }
+	for _, name := range slices.Concat(found.Env, found.Rules) {
+		if ctx.Err() != nil {
+			return survey{}, context.Cause(ctx)
+		}
+		s.Files[at(name)] = look(at(name), true, r.Before.Files[at(name)])
+	}
+	for _, path := range r.Trusted {
+		if _, ok := s.Files[path]; !ok {
+			s.Files[path] = look(path, filepath.Dir(path) == r.Workspace, r.Before.Files[path])
+		}
+	}
+	for _, name := range found.Git {
+		if ctx.Err() != nil {
+			return survey{}, context.Cause(ctx)
+		}
+		s.repository(at(name), r.Before.Git)
+	}
+	for _, name := range found.Closed {
+		s.Closed = append(s.Closed, at(name))
+	}
+	return s, nil
+}
+
+const (
+	maxHooks   = 1000    // names in a directory of hooks
+	maxConfig  = 1 << 20 // bytes of a git configuration
+	maxInclude = 5       // files that include each other
+)
+
+// repository looks at what git takes for a repository.
+func (s *survey) repository(dir string, before map[string]File) {
+	s.Git[dir] = look(dir, true, before[dir])
+	if s.Git[dir].Kind != Directory {
+		return
+	}
+	hooks := []string{filepath.Join(dir, "hooks")}
+	for _, name := range []string{"config", "config.worktree"} {
+		hooks = append(hooks, s.configuration(filepath.Join(dir, name), workTree(dir), before, 0)...)
+	}
+	for _, name := range []string{"info/attributes", "commondir"} {
+		s.addGit(filepath.Join(dir, filepath.FromSlash(name)), before)
+	}
+	for _, at := range hooks {
+		names, err := userfile.Names(at, maxHooks)
+		if err != nil {
+			continue // there are none, or git cannot read them either
+		}
+		for _, name := range names {
+			path := filepath.Join(at, name)
+			if isHook(path) {
+				s.addGit(path, before)
+			}
+		}
+	}
+}
+
+// configuration looks at a git configuration and the files that it includes. It returns the
+// directories of hooks that these name.
+func (s *survey) configuration(path, workTree string, before map[string]File, depth int) (hooks []string) {
+	if s.addGit(path, before); s.Git[path].Kind != Regular || depth == maxInclude {
+		return nil
+	}
+	data, err := userfile.Read(path, maxConfig)
+	if err != nil {
+		return nil
+	}
+	named := parseConfig(string(data))
+	for _, dir := range named.hooks {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(workTree, dir)
+		}
+		hooks = append(hooks, dir)
+	}
+	for _, file := range named.includes {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(filepath.Dir(path), file)
+		}
+		if _, seen := s.Git[file]; !seen {
+			hooks = append(hooks, s.configuration(file, workTree, before, depth+1)...)
+		}
+	}
+	return hooks
+}
+
+// addGit looks at a file of git, if there is one.
+func (s *survey) addGit(path string, before map[string]File) {
+	if f := look(path, false, before[path]); f.exists() {
+		s.Git[path] = f
+	}
+}
+
+// workTree is where the files of a repository are, from which relative paths to hooks start.
+func workTree(repository string) string {
+	if strings.EqualFold(filepath.Base(repository), ".git") {
+		return filepath.Dir(repository)
+	}
+	return repository
+}
+
+// isHook reports whether git would run a file in a directory of hooks.
+func isHook(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(path, ".sample") &&
+		(runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
+}
+
+// sortedKeys returns all paths of several maps.
+func sortedKeys(all ...map[string]File) []string {
+	keys := make(map[string]bool)
+	for _, m := range all {
+		for path := range m {
+			keys[path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}

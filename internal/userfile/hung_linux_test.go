@@ -1,0 +1,62 @@
+package userfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/perstack-go/perstack/internal/testkit/hung"
+)
+
+// What a program can put in the place of a file is refused, and none of it is waited for.
+func TestReadWhatAProgramPutThere(t *testing.T) {
+	dir := t.TempDir()
+	pipe, sparse, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "sparse"), filepath.Join(dir, "link")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", link); err != nil {
+		t.Fatal(err)
+	}
+	write(t, sparse, "")
+	if err := os.Truncate(sparse, 1<<40); err != nil {
+		t.Skip(err)
+	}
+	for path, want := range map[string]string{
+		pipe: "not a regular file", link: "not a regular file", "/dev/zero": "not a regular file", sparse: "larger than 1 MiB",
+	} {
+		if _, err := Read(path, 1<<20); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	if names, err := Names(pipe, 10); err == nil {
+		t.Errorf("a pipe has the names %q", names)
+	}
+}
+
+// A file system that does not answer is given up.
+func TestReadHungFile(t *testing.T) {
+	path := filepath.Join(hung.Mount(t), "perstack.toml")
+	_, err := within(time.Millisecond, func() ([]byte, error) { return ReadNow(path, 1<<20) }, func([]byte) {})
+	if !errors.Is(err, ErrNoAnswer) {
+		t.Errorf("%v, want %v", err, ErrNoAnswer)
+	}
+}
+
+// What arrives too late is closed.
+func TestOpenTooLate(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "f"), "x")
+	begin, dropped := make(chan struct{}), make(chan *os.File)
+	_, err := within(time.Millisecond, func() (*os.File, error) {
+		<-begin
+		return openRegular(path)
+	}, func(f *os.File) { dropped <- f })
+	if !errors.Is(err, ErrNoAnswer) {
+		t.Fatal(err)
+	}
+	close(begin)
+	(<-dropped).Close()
+}

@@ -1,0 +1,205 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+const (
+	// maxSearched bounds the names that a search looks at.
+	maxSearched = 5_000_000
+	// maxEnvFiles bounds the env files that are hidden from a container, one by one.
+	maxEnvFiles = 1000
+	// maxTrusted bounds what a search may find.
+	maxTrusted = 20_000
+	// maxSearchDepth bounds the directories that are open at once. No project is as deep.
+	maxSearchDepth = 400
+	// searchChunk is how many names of a directory are in memory at once.
+	searchChunk = 1024
+)
+
+// Trusted is what a directory has at names that decide about later commands of the user. The
+// paths are relative, with slashes, and sorted.
+type Trusted struct {
+	Env    []string // files, links and directories with the name of an env file
+	Rules  []string // perstack.toml and perstack.lock
+	Git    []string // what git takes for a repository: directories, and files named .git
+	Closed []string // directories that could not be searched
+}
+
+// EnvFiles finds what must be hidden in a container that the directory is mounted into:
+// files, links and directories with the name of an env file, at any depth, and directories
+// that we cannot read, because the user in the container perhaps can. It follows no links,
+// and skips .git and node_modules. The paths are relative, with slashes, and sorted. If the
+// search cannot be completed, that is an error.
+func EnvFiles(ctx context.Context, dir string) ([]string, error) {
+	found, err := find(ctx, dir, true)
+	all := append(found.Env, found.Closed...)
+	if err == nil && len(all) > maxEnvFiles {
+		err = fmt.Errorf("search %s for env files: it has more than %d of them; choose another workspace", dir, maxEnvFiles)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// FindTrusted finds files that decide about later commands, at any depth: env files,
+// perstack.toml, perstack.lock and git repositories. It follows no links.
+func FindTrusted(ctx context.Context, dir string) (Trusted, error) { return find(ctx, dir, false) }
+
+// IsTrusted reports whether a file of this name is an env file, a perstack.toml or a
+// perstack.lock, in any spelling that a file system takes for the same name.
+func IsTrusted(name string) bool {
+	folded := fold(name)
+	return isEnvName(folded) || isRulesName(folded)
+}
+
+func isRulesName(folded string) bool { return folded == "perstack.toml" || folded == "perstack.lock" }
+
+func find(ctx context.Context, dir string, onlyEnv bool) (Trusted, error) {
+	top, err := os.Open(dir)
+	if err != nil {
+		return Trusted{}, err
+	}
+	defer top.Close()
+	s := search{onlyEnv: onlyEnv}
+	if err := s.look(ctx, top, "", 0); err != nil {
+		return Trusted{}, fmt.Errorf("search %s for env files: %w", dir, err)
+	}
+	for _, paths := range [][]string{s.found.Env, s.found.Rules, s.found.Git, s.found.Closed} {
+		slices.Sort(paths)
+	}
+	return s.found, nil
+}
+
+type search struct {
+	onlyEnv bool
+	seen    int
+	count   int
+	found   Trusted
+}
+
+// look goes through an open directory, and then through those in it.
+func (s *search) look(ctx context.Context, d *os.File, dir string, depth int) error {
+	var below []string
+	var names gitNames
+	var err error
+	for err == nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var entries []fs.DirEntry
+		entries, err = d.ReadDir(searchChunk)
+		for _, e := range entries {
+			into, err := s.judge(dir, e, &names)
+			if err != nil {
+				return err
+			}
+			if into {
+				below = append(below, e.Name())
+			}
+		}
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist): // all was read, or it was removed meanwhile
+	case errors.Is(err, fs.ErrPermission) && dir != "":
+		return s.add(&s.found.Closed, dir)
+	default:
+		return err
+	}
+	if names.repository() && !s.onlyEnv {
+		if err := s.add(&s.found.Git, path.Join(".", dir)); err != nil {
+			return err
+		}
+	}
+	for _, name := range below {
+		if err := s.enter(ctx, d, dir, name, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter looks into a directory. One that cannot be opened or is too deep is noted.
+func (s *search) enter(ctx context.Context, parent *os.File, dir, name string, depth int) error {
+	at := join(dir, name)
+	if depth > maxSearchDepth {
+		return s.add(&s.found.Closed, at)
+	}
+	d, err := openBelow(parent, name)
+	switch {
+	case err == nil:
+	case errors.Is(err, fs.ErrPermission):
+		return s.add(&s.found.Closed, at)
+	case gone(err): // it was removed or replaced meanwhile
+		return nil
+	default:
+		return err
+	}
+	if d == nil {
+		return nil
+	}
+	defer d.Close()
+	return s.look(ctx, d, at, depth)
+}
+
+// judge reports whether a name is a directory that has to be searched, too.
+func (s *search) judge(dir string, e fs.DirEntry, names *gitNames) (into bool, err error) {
+	if s.seen++; s.seen > maxSearched {
+		return false, fmt.Errorf("it has more than %d files; choose a smaller workspace", maxSearched)
+	}
+	folded := fold(e.Name())
+	names.note(folded)
+	switch {
+	case isEnvName(folded):
+		return e.IsDir() && !s.onlyEnv, s.add(&s.found.Env, join(dir, e.Name()))
+	case s.onlyEnv:
+		return e.IsDir() && !isGitName(folded) && folded != "node_modules", nil
+	case isRulesName(folded):
+		err = s.add(&s.found.Rules, join(dir, e.Name()))
+	case isGitName(folded) && !e.IsDir():
+		err = s.add(&s.found.Git, join(dir, e.Name()))
+	}
+	return e.IsDir(), err
+}
+
+func (s *search) add(to *[]string, name string) error {
+	if s.count++; s.count > maxTrusted {
+		return fmt.Errorf("it has more than %d of them; choose another workspace", maxTrusted)
+	}
+	*to = append(*to, name)
+	return nil
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// gitNames are the names by which git recognises a repository, whatever its directory is called.
+type gitNames struct{ head, objects, refs, common bool }
+
+func (g *gitNames) note(folded string) {
+	switch folded {
+	case "head":
+		g.head = true
+	case "objects":
+		g.objects = true
+	case "refs":
+		g.refs = true
+	case "commondir":
+		g.common = true
+	}
+}
+
+func (g gitNames) repository() bool { return g.head && (g.objects && g.refs || g.common) }

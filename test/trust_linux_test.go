@@ -1,0 +1,251 @@
+package test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/hung"
+)
+
+// planter is a project whose expert runs a shell script.
+func planter(t *testing.T, script string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"perstack.toml": slow["perstack.toml"] + "[experts.quiet]\ninstruction = \"Say nothing.\"\n",
+		"cassette.toml": fmt.Sprintf("[[turn]]\nexpert = \"writer\"\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"sh\", args = [\"-c\", %q], timeout = 0 }\n"+
+			"[[turn]]\nexpert = \"writer\"\ntext = \"Done.\"\n[[turn]]\nexpert = \"quiet\"\ntext = \"Done.\"\n", script),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// runIn runs perstack, and returns what it printed and its exit code.
+func runIn(t *testing.T, dir string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "perstack", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), exitCode(t, err)
+}
+
+// After kill -9, the next start finds out what the job did to trusted files, and whose they are
+// is not forgotten when the workspace is made read-only.
+func TestTrustAfterKill(t *testing.T) {
+	dir := planter(t, "echo A=b >.env; echo '# x' >>perstack.toml; mkdir -p .git/hooks .git/objects .git/refs; echo ref >.git/HEAD; echo x >.git/hooks/pre-commit; "+
+		"chmod 755 .git/hooks/pre-commit; chmod 555 .; echo >/proc/self/fd/1; touch ../made; exec sleep 1000")
+	made := filepath.Join(filepath.Dir(dir), "made")
+	cmd := exec.Command("perstack", "run", "writer", "go", "--job-id", "job")
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { _, err := os.Stat(made); return err == nil })
+	// While the job runs, other commands do not read what it wrote.
+	if out, code := runIn(t, dir, "run", "quiet", "go"); code != 2 || !strings.Contains(out, "perstack.toml was changed during job job (still running)") {
+		t.Errorf("while it runs: %d, %s", code, out)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	t.Cleanup(func() { os.Chmod(dir, 0o755) })
+	out, code := runIn(t, dir, "run", "quiet", "go")
+	for _, want := range []string{
+		"perstack.toml was changed during job job (ended", "perstack: .env appeared while job job ran",
+		"git configuration or hooks changed while job job ran", ".git (new), .git/hooks/pre-commit (new)",
+	} {
+		if code != 2 || !strings.Contains(out, want) {
+			t.Errorf("after the kill: %d, no %q in\n%s", code, want, out)
+		}
+	}
+	for i, file := range []string{"perstack.toml", ".env"} {
+		if out, code := runIn(t, dir, "run", "quiet", "go"); code != 2 || !strings.Contains(out, "perstack trust "+file) {
+			t.Errorf("step %d: %d, %s", i, code, out)
+		}
+		if out, code := runIn(t, dir, "trust", file); code != 0 {
+			t.Fatalf("trust %s: %d, %s", file, code, out)
+		}
+	}
+	if out, code := runIn(t, dir, "run", "quiet", "go"); code != 0 {
+		t.Errorf("accepted: %d, %s", code, out)
+	}
+}
+
+// On a terminal the user is asked. Only a yes accepts the file, and a signal ends the question.
+func TestTrustQuestion(t *testing.T) {
+	dir := planter(t, "echo A=b >.env; echo '# x' >>perstack.toml")
+	if out, code := runIn(t, dir, "run", "writer", "go", "--job-id", "job"); code != 0 {
+		t.Fatalf("%d, %s", code, out)
+	}
+	for _, tt := range []struct {
+		first, second string // what is typed
+		code          int
+	}{{"\n", "", 2}, {"n\n", "", 2}, {"maybe\n", "", 2}, {"\x04", "", 2}, {"\x03", "", 130}, {"y\n", "n\n", 2}, {"", "yes\n", 0}, {"", "", 0}} {
+		var answers []testkit.Answer
+		if tt.first != "" {
+			answers = append(answers, testkit.Answer{After: "perstack.toml was changed during job job", Type: ""},
+				testkit.Answer{After: "Look at it first. Use it now? [y/N] ", Type: tt.first})
+		}
+		if tt.second != "" {
+			answers = append(answers, testkit.Answer{After: ".env did not exist before job job", Type: ""}, testkit.Answer{After: "[y/N] ", Type: tt.second})
+		}
+		cmd := exec.Command("perstack", "run", "quiet", "go")
+		cmd.Dir = dir
+		out, err := testkit.OnTerminal(cmd, answers...)
+		if code := exitCode(t, err); code != tt.code {
+			t.Errorf("%q, then %q: %d, want %d:\n%s", tt.first, tt.second, code, tt.code, out)
+		}
+		if asked := strings.Count(string(out), "[y/N]"); asked != len(answers)/2 {
+			t.Errorf("%q, then %q: asked %d times:\n%s", tt.first, tt.second, asked, out)
+		}
+	}
+}
+
+// What a command puts in the place of perstack.toml keeps neither this run from ending nor the
+// next one from starting.
+func TestConfigReplacedByWhatNeverEnds(t *testing.T) {
+	for name, script := range map[string]string{
+		"pipe":   "rm perstack.toml; mkfifo perstack.toml",
+		"device": "ln -sf /dev/zero perstack.toml",
+		"sparse": "truncate -s 1T perstack.toml",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := planter(t, script)
+			if out, code := runIn(t, dir, "run", "writer", "go"); code != 0 || !strings.Contains(out, "perstack.toml was changed while job") {
+				t.Fatalf("%d, %s", code, out)
+			}
+			if out, code := runIn(t, dir, "run", "quiet", "go"); code != 2 {
+				t.Errorf("the next run: %d, %s", code, out)
+			}
+			if out, code := runIn(t, dir, "trust", "perstack.toml"); code != 0 {
+				t.Errorf("trust: %d, %s", code, out)
+			}
+			if out, code := runIn(t, dir, "run", "quiet", "go"); code != 2 {
+				t.Errorf("accepted, and not usable: %d, %s", code, out)
+			}
+		})
+	}
+}
+
+// A second signal ends perstack, whatever it waits for.
+func TestSecondSignalAlwaysEnds(t *testing.T) {
+	dir := planter(t, "true")
+	full, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	defer w.Close()
+	fd := int(w.Fd())
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = syscall.Write(fd, make([]byte, 1<<10))
+	}
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "socket")
+	silent, err := net.Listen("unix", socket) // it accepts connections, and answers nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if os.Geteuid() == 0 { // no container runs as root
+		if err := os.Chown(dir, 1000, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "skill.toml"), []byte(slow["perstack.toml"]+
+		"[experts.writer.skills.deaf]\ntype = \"mcpStdioSkill\"\ncommand = \"sh\"\nargs = [\"-c\", \"trap '' TERM INT; while :; do sleep 1; done\"]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type stuck struct {
+		args           []string
+		stdout, stderr *os.File
+		env            string
+	}
+	cases := map[string]stuck{
+		"output that is not read":  {args: []string{"log", "--help"}, stdout: w},
+		"errors that are not read": {args: []string{"run", "nobody", "go"}, stderr: w},
+		"a query from a pipe":      {args: []string{"run", "writer", "--query-file", "pipe"}, stderr: w},
+		"install":                  {args: []string{"install", "--config", "skill.toml"}},
+		"docker":                   {args: []string{"run", "writer", "go", "--runtime", "docker"}, env: "DOCKER_HOST=unix://" + socket},
+		"mcp base":                 {args: []string{"mcp", "base"}, stderr: w},
+	}
+	if os.Geteuid() == 0 {
+		cases["a file system that does not answer"] = stuck{args: []string{"run", "writer", "go", "--config", filepath.Join(hung.Mount(t), "perstack.toml")}}
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("perstack", c.args...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), c.env)
+			stdin, err := cmd.StdinPipe() // open, and never written to
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stdin.Close()
+			if c.stdout != nil {
+				cmd.Stdout = c.stdout
+			}
+			if c.stderr != nil {
+				cmd.Stderr = c.stderr
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			caught(t, cmd.Process.Pid)
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			watchdog := time.After(time.Minute)
+			for signals := 0; ; signals++ {
+				select {
+				case err := <-ended:
+					if code := exitCode(t, err); code != 143 {
+						t.Errorf("exit code %d after %d signals, want 143", code, signals)
+					}
+					return
+				case <-watchdog:
+					_ = cmd.Process.Kill()
+					t.Fatal("it survives signals")
+				case <-time.After(100 * time.Millisecond):
+					_ = cmd.Process.Signal(syscall.SIGTERM) // it may be gone by now
+				}
+			}
+		})
+	}
+}
+
+// caught waits until a process has a handler for SIGTERM.
+func caught(t *testing.T, pid int) {
+	t.Helper()
+	waitFor(t, func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return false
+		}
+		for line := range strings.Lines(string(status)) {
+			var mask uint64
+			if _, err := fmt.Sscanf(line, "SigCgt: %x", &mask); err == nil {
+				return mask&(1<<(syscall.SIGTERM-1)) != 0
+			}
+		}
+		return false
+	})
+}
