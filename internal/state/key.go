@@ -39,13 +39,8 @@ func (d Dir) Keys() ([]Key, error) {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the seal key: %w", err)
 	}
-	temp, err := d.writeKeys(keysName+".*.tmp", []Key{newKey()})
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(temp)
 	// Another process may be doing the same, and both must end up with one key.
-	if err := os.Link(temp, d.KeyFile()); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.writeKeys(d.KeyFile(), []Key{newKey()}); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make the seal key: %w", err)
 	}
 	return d.ReadKeys()
@@ -59,13 +54,13 @@ func (d Dir) RotateKey() (Key, error) {
 	}
 	// The name is not random: of two processes that rotate at once, one must not lose the key
 	// of the other.
-	made := newKey()
-	temp, err := d.writeKeys(keysName+".new", append([]Key{made}, keys...))
+	made, next := newKey(), d.KeyFile()+".new"
+	err = d.writeKeys(next, append([]Key{made}, keys...))
 	if errors.Is(err, fs.ErrExist) {
-		return Key{}, fmt.Errorf("another process makes a key; if there is none, remove %s", filepath.Join(string(d), keysName+".new"))
+		return Key{}, fmt.Errorf("another process makes a key; if there is none, remove %s", next)
 	}
 	if err == nil {
-		err = os.Rename(temp, d.KeyFile())
+		err = os.Rename(next, d.KeyFile())
 	}
 	if err != nil {
 		return Key{}, fmt.Errorf("make a new seal key: %w", err)
@@ -79,30 +74,25 @@ func newKey() (k Key) {
 	return k
 }
 
-// writeKeys writes keys to a new file, durably, and returns its path. A "*" in the name is
-// replaced as by [os.CreateTemp].
-func (d Dir) writeKeys(name string, keys []Key) (path string, err error) {
+// writeKeys writes keys to a new file, durably. It is [fs.ErrExist] if the file exists.
+func (d Dir) writeKeys(path string, keys []Key) error {
 	var text bytes.Buffer
 	for _, k := range keys {
 		fmt.Fprintf(&text, "%s %s\n", k.Made.Format(time.RFC3339), hex.EncodeToString(k.Secret[:]))
 	}
-	var f *os.File
-	if filepath.Ext(name) == ".tmp" {
-		f, err = os.CreateTemp(string(d), name) // private: mode 0600
-	} else {
-		f, err = os.OpenFile(filepath.Join(string(d), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	}
+	f, err := os.CreateTemp(string(d), keysName+".*.tmp") // private: mode 0600
 	if err != nil {
-		return "", err
+		return err
 	}
+	defer os.Remove(f.Name())
 	_, err = f.Write(text.Bytes())
 	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(f.Name()) // a leftover does no harm
+		return err
 	}
-	return f.Name(), err
+	return os.Link(f.Name(), path)
 }
 
 // ReadKeys returns the keys of the user, newest first; none if there is no file. A key that
