@@ -44,12 +44,14 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/inside"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Parts are what a job runs with and what cannot be written down. All have a default.
@@ -85,7 +87,20 @@ var ErrNoAnswer = engine.ErrNoAnswer
 // The supervisor ends commands and servers when the program ends, however it does.
 func Init() {
 	sandbox.Init()
-	inside.Init(Run)
+	inside.Init(Run, discover)
+}
+
+// discover lists the tools of skills in a container, for its host.
+func discover(ctx context.Context, spec job.Spec, parts Parts, note func(key, skill, line string), found func(key, skill string, tools []rawjson.Value, err error)) error {
+	return local.Discover(ctx, spec, parts, note, func(key string, entry *lockfile.Skill, name string, err error) {
+		var tools []rawjson.Value
+		if entry != nil {
+			for _, t := range entry.Tools {
+				tools = append(tools, t.Definition)
+			}
+		}
+		found(key, name, tools, err)
+	})
 }
 
 // Run runs a job and yields its events, each after it was recorded. How the job ended is

@@ -43,6 +43,9 @@ type Parts struct {
 	// CacheDir is where packages of skills are kept. Without it, skills that are packages
 	// cannot be started.
 	CacheDir string
+	// DataDir is where each skill has a directory of its own for what it writes beside its
+	// program. It belongs to one project. Without it, such data is lost when the job ends.
+	DataDir string
 
 	Log    *slog.Logger // default: nothing is logged
 	Source Source       // clock and ids; default: the system's
@@ -113,6 +116,8 @@ type Container struct {
 	Authorities string
 	// Packages is the directory of the image that has the packages of skills.
 	Packages string
+	// Data is where skills have the directories of [Parts.DataDir]; empty if there is none.
+	Data string
 	// Tmp and Home are where skills have directories of their own; System are the
 	// directories of the image that all of them can read.
 	Tmp, Home string

@@ -24,6 +24,7 @@ func (s *Spec) Resume(recorded Spec, known Catalogue) error {
 	if s.Runtime == Docker && recorded.Runtime == Docker {
 		s.Isolation.Container.restrict(recorded.Isolation.Container)
 	}
+	s.Programs = recorded.Programs
 	return s.CheckWorkspace(recorded)
 }
 

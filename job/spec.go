@@ -43,6 +43,10 @@ type Spec struct {
 	Lock     string `json:"lock,omitzero"`
 	LockPath string `json:"lockPath,omitzero"`
 
+	// Programs are the files of the workspace that skills are started from, as they were when
+	// the job began. A resumed job keeps them. Skills that the lockfile pins are not here.
+	Programs []Program `json:"programs,omitempty"`
+
 	Manifest string `json:"manifest,omitzero"` // path of perstack.toml, for messages
 	Version  string `json:"version,omitzero"`  // of the perstack that made the Spec
 
@@ -82,6 +86,14 @@ type Workspace struct {
 	// Hidden are paths that no tool can reach, ReadOnly files that no tool can change.
 	Hidden   []string `json:"hidden,omitempty"`
 	ReadOnly []string `json:"readOnly,omitempty"`
+}
+
+// A Program is what a skill of an Expert is started from, as far as it lies in the workspace.
+type Program struct {
+	Expert string `json:"expert"` // key
+	Skill  string `json:"skill"`
+	Digest string `json:"digest"` // of how the skill is started; see [expert.Skill.Connection]
+	Files  string `json:"files"`  // a line for each file, with its SHA-256
 }
 
 // ContainerWorkspace is where a container has the workspace.

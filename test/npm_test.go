@@ -5,6 +5,7 @@ package test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
@@ -24,15 +26,18 @@ type toolCall struct{ id, tool, args string }
 type npmProject struct {
 	node.Components
 	dir     string
+	home    string
 	environ []string
+	flags   []string // of perstack run
 }
 
 func newNPMProject(t *testing.T) npmProject {
 	t.Helper()
 	p := npmProject{Components: node.Need(t), dir: t.TempDir()}
 	p.environ = append(os.Environ(), p.Variables(os.Getenv("PATH"))...)
-	home := t.TempDir()
-	p.environ = append(p.environ, "HOME="+home, "XDG_CACHE_HOME=", "PERSTACK_CACHE_PATH="+filepath.Join(home, "cache"))
+	p.home = t.TempDir()
+	p.environ = append(p.environ, "HOME="+p.home, "XDG_CACHE_HOME=", "XDG_STATE_HOME="+filepath.Join(p.home, "state"),
+		"PERSTACK_CACHE_PATH="+filepath.Join(p.home, "cache"))
 	return p
 }
 
@@ -58,7 +63,7 @@ cassette = "cassette.toml"
 [experts.user]
 instruction = "Use the tools."
 `+skills)
-	stdout, stderr, code := p.perstack(t, "run", "user", "go")
+	stdout, stderr, code := p.perstack(t, append([]string{"run", "user", "go"}, p.flags...)...)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
@@ -301,25 +306,71 @@ omit = ["write_file"]
 	}
 }
 
-// The memory server keeps what it is told in the file that its variable names, and so
-// from run to run.
-func TestNPMMemory(t *testing.T) {
-	p := newNPMProject(t)
-	p.environ = append(p.environ, "MEMORY_FILE_PATH="+filepath.Join(p.dir, "memory.jsonl"))
-	skills := `[experts.user.skills.memory]
+// memory asks for the memory server, with nothing but its name.
+const memory = `[experts.user.skills.memory]
 type = "mcpStdioSkill"
 command = "npx"
 packageName = "` + node.Memory + `"
-requiredEnv = ["MEMORY_FILE_PATH"]
 `
-	o := p.run(t, skills,
-		toolCall{"make", "create_entities", `{"entities":[{"name":"Ana","entityType":"person","observations":["likes rain"]}]}`},
-		toolCall{"graph", "read_graph", `{}`},
-	)
-	o.expect(t, "make", false, "Ana")
-	o.expect(t, "graph", false, "Ana", "likes rain")
-	o = p.run(t, skills, toolCall{"again", "search_nodes", `{"query":"rain"}`})
-	o.expect(t, "again", false, "Ana")
+
+var (
+	remember = toolCall{"make", "create_entities", `{"entities":[{"name":"Ana","entityType":"person","observations":["likes rain"]}]}`}
+	recall   = toolCall{"again", "search_nodes", `{"query":"rain"}`}
+)
+
+// T7: the memory server keeps what it is told in a file beside its program. It works without any
+// setting, from run to run and with a lockfile; another project and another Expert have a memory
+// of their own, and nothing is written into the package cache.
+func TestNPMMemory(t *testing.T) {
+	for name, flags := range map[string][]string{"plain": nil, "sandboxed": {"--sandbox"}} {
+		t.Run(name, func(t *testing.T) {
+			if len(flags) > 0 {
+				needSandbox(t)
+			}
+			p := newNPMProject(t)
+			p.flags = flags
+			o := p.run(t, memory, remember, recall)
+			o.expect(t, "make", false, "Ana")
+			o.expect(t, "again", false, "likes rain")
+			if _, stderr, code := p.perstack(t, append([]string{"install"}, flags...)...); code != 0 {
+				t.Fatalf("exit code %d\n%s", code, stderr)
+			}
+			p.run(t, memory, recall).expect(t, "again", false, "Ana")
+
+			other := p
+			other.dir = t.TempDir()
+			if text := other.run(t, memory, recall).text(t, "again", false); strings.Contains(text, "Ana") {
+				t.Errorf("another project reads %s", text)
+			}
+			if err := os.Remove(filepath.Join(p.dir, "perstack.lock")); err != nil {
+				t.Fatal(err)
+			}
+			again := strings.ReplaceAll(memory, "skills.memory", "skills.second")
+			if text := p.run(t, again, recall).text(t, "again", false); strings.Contains(text, "Ana") {
+				t.Errorf("another skill reads %s", text)
+			}
+			found := 0
+			if err := filepath.WalkDir(p.home, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Name() == "memory.jsonl" {
+					found++
+					if !strings.Contains(path, filepath.Join("state", "perstack", "projects")) {
+						t.Errorf("the memory is at %s", path)
+					}
+				}
+				return err
+			}); err != nil || found != 1 {
+				t.Errorf("%d memories, %v", found, err)
+			}
+		})
+	}
+}
+
+// needSandbox skips a test on a kernel without sandboxes.
+func needSandbox(t *testing.T) {
+	t.Helper()
+	if err := landlock.Available(); err != nil {
+		t.Skip(err)
+	}
 }
 
 func TestNPMSequentialThinking(t *testing.T) {

@@ -68,6 +68,9 @@ type Skill struct {
 	Name    string
 	Digest  string // Skill.Connection: what decides which tools there are
 	Package *Package
+	// Program has a line for each file of the workspace that the skill is started from, as
+	// [programs.Program.Digest] writes them; empty if there is none.
+	Program string
 	Tools   []Tool
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -342,5 +343,28 @@ func TestLockToolRefuses(t *testing.T) {
 		if got := lockTool(t, `{"name":"a","inputSchema":{},"annotations":`+annotations+`}`).Repeatable; got != want {
 			t.Errorf("%s: repeatable = %t", annotations, got)
 		}
+	}
+}
+
+// Whether a lockfile can be written is known without writing it, and the check leaves nothing.
+func TestCheckWritable(t *testing.T) {
+	dir := t.TempDir()
+	if err := CheckWritable(filepath.Join(dir, "perstack.lock")); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if err := CheckWritable(filepath.Join(dir, "missing", "perstack.lock")); err == nil || !strings.Contains(err.Error(), "cannot write") {
+		t.Errorf("a missing directory: %v", err)
+	}
+	if os.Getuid() == 0 || runtime.GOOS == "windows" {
+		return // nothing is read-only there
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckWritable(filepath.Join(dir, "perstack.lock")); err == nil || !strings.Contains(err.Error(), "make its directory writable") {
+		t.Errorf("a read-only directory: %v", err)
 	}
 }

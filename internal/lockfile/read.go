@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -161,7 +162,13 @@ func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
 }
 
 func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
-	s := &Skill{Name: name, Digest: t.Require("digest", isDigest)}
+	s := &Skill{
+		Name: name, Digest: t.Require("digest", isDigest),
+		Program: strings.ReplaceAll(t.Str("program"), "\r", ""), // git may have changed how lines end; see lines
+	}
+	if err := programs.Check(s.Program); err != nil {
+		r.Fault(t.Node.KeyAt, t.At("program"), wording.Visible(err.Error()), "")
+	}
 	if p := t.Sub("package"); p != nil {
 		s.Package = &Package{
 			Manager: p.Require("manager", toml.OneOf("npx", "uvx")), Name: p.Require("name", toml.Length(1, 255), toml.Printable),

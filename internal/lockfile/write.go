@@ -81,6 +81,7 @@ func (w *lockWriter) expert(e *Expert) {
 		at := path + ".skills." + tomlKey(s.Name)
 		w.line("\n[" + at + "]")
 		w.text("digest", s.Digest)
+		w.lines("program", s.Program)
 		if p := s.Package; p != nil {
 			w.line("\n[" + at + ".package]")
 			w.text("manager", p.Manager)
@@ -192,6 +193,19 @@ func (l *Lock) Write(path string) error {
 	}
 	if err := writeWhole(path, data); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, userfile.Reason(err))
+	}
+	return nil
+}
+
+// CheckWritable says why a lockfile cannot be written to its directory. It is for those who have
+// much to do before they write one.
+func CheckWritable(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w; make its directory writable", path, userfile.Reason(err))
 	}
 	return nil
 }

@@ -1,11 +1,7 @@
 package packages
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
-	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // scratchPrefix begins the name of a directory that is being filled. A digest never does.
@@ -119,64 +114,4 @@ func writeManifest(dir, name, version string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, manifestName), text, 0o600)
-}
-
-// sealName is the file that says what the files of an installed package were.
-const sealName = "files.sha256"
-
-// seal records what npm installed, to find files that programs or people changed later. It
-// does not protect against a program of the same user, which can write the seal as well.
-func seal(dir string) error {
-	sum, err := sumOf(filepath.Join(dir, modules))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, sealName), []byte(sum+"\n"), 0o600)
-}
-
-// isUntouched reports whether a directory has what was installed there and nothing else.
-func isUntouched(home string) bool {
-	want, err := userfile.Read(filepath.Join(home, sealName), 1<<10)
-	if err != nil {
-		return false
-	}
-	got, err := sumOf(filepath.Join(home, modules))
-	return err == nil && got+"\n" == string(want)
-}
-
-// sumOf is a digest of all names, kinds and contents below a directory.
-func sumOf(dir string) (string, error) {
-	all := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		var content []byte
-		switch {
-		case d.Type().IsRegular():
-			content, err = fileSum(path)
-		case d.Type()&fs.ModeSymlink != 0:
-			var to string
-			to, err = os.Readlink(path)
-			content = []byte(to)
-		}
-		fmt.Fprintf(all, "%q %s %x\n", filepath.ToSlash(name), d.Type(), content)
-		return err
-	})
-	return hex.EncodeToString(all.Sum(nil)), err
-}
-
-func fileSum(path string) ([]byte, error) {
-	f, err := userfile.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return sum.Sum(nil), err
 }

@@ -51,10 +51,8 @@ func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, not
 	if err != nil {
 		return found, err
 	}
-	home, flags := filepath.Join(s.root(), t.digest()), []string(nil)
-	// Programs run from what is installed for this machine, and some store data in their own
-	// directory. An image must not pass that on to another project.
-	if !on.isHere() || isInstalled(home, p) == nil && !isUntouched(home) {
+	home, flags := s.homeOf(t), []string(nil)
+	if !on.isHere() {
 		home, flags = home+"-"+on.String(), on.flags()
 	}
 	if err := s.install(ctx, home, t, p, on, note, flags...); err != nil {

@@ -44,8 +44,12 @@ func (s *Store) remember(p *lockfile.Package) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// In one step: a reader sees the old or the new one.
-	f, err := os.CreateTemp(s.root(), scratchPrefix)
+	return writeWhole(path, text)
+}
+
+// writeWhole writes a file of an index in one step: a reader sees the old or the new one.
+func writeWhole(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(filepath.Dir(path)), scratchPrefix)
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,11 @@
 // machine, including packages of uv.
 //
 // It starts nothing but npm and uv, and these start nothing. It does not start what it
-// installed, and does not protect an installed package from programs of the same user.
+// installed. Files that changed since are not used (seal.go), but a program of the same user
+// that no sandbox confines can also change what they are compared with. A skill gets a copy of
+// its package, into which it can write (place.go).
 //
-// Start reading at [Store.Resolve], [Store.Install] and [Store.Fetch]; tree.go says what is
+// Start reading at [Store.Resolve], [Store.Place] and [Store.Fetch]; tree.go says what is
 // pinned.
 package packages
 
@@ -132,8 +134,9 @@ func (s *Store) current(ctx context.Context, dir, spec string) (version string, 
 // manager is how an Expert asks for npm packages.
 const manager = "npx"
 
-// Install makes sure that a pinned package is there, and returns how to start it: a
-// program and its first arguments. Program is that of [expert.Package].
+// Install makes sure that a pinned package is there as it was installed, and returns how to start
+// it: a program and its first arguments. Program is that of [expert.Package]. Skills are started
+// by [Store.Place].
 //
 // A package of uv is there only in a sealed store: elsewhere uvx itself starts it.
 func (s *Store) Install(ctx context.Context, p *lockfile.Package, program string, note func(string)) (argv []string, err error) {
@@ -145,18 +148,21 @@ func (s *Store) Install(ctx context.Context, p *lockfile.Package, program string
 	if err != nil {
 		return nil, err
 	}
-	home := filepath.Join(s.root(), tree.digest())
+	home := s.homeOf(tree)
 	if err := s.install(ctx, home, tree, p, thisMachine(), note); err != nil {
 		return nil, err
 	}
 	return s.startOf(filepath.Join(home, modules, filepath.FromSlash(p.Name)), p.Name, program)
 }
 
+// homeOf is where a tree is installed for this machine.
+func (s *Store) homeOf(t *tree) string { return filepath.Join(s.root(), t.digest()) }
+
 // install makes sure that a package of npm is in home. The flags name the platform, if it is
 // not this machine.
 func (s *Store) install(ctx context.Context, home string, t *tree, p *lockfile.Package, on Platform, note func(string), flags ...string) error {
 	installed := func(dir string) error { return isInstalled(dir, p) }
-	return s.ensure(ctx, home, installed, func(dir string) error {
+	return s.ensure(ctx, home, modules, note, installed, func(dir string) error {
 		if err := writeManifest(dir, p.Name, p.Version); err != nil {
 			return err
 		}
@@ -167,7 +173,7 @@ func (s *Store) install(ctx context.Context, home string, t *tree, p *lockfile.P
 		if _, err := s.npm(ctx, dir, "ci", append(flags, "--allow-remote=none")...); err != nil {
 			return err
 		}
-		if err := errors.Join(installed(dir), t.isNamed(dir)); err != nil {
+		if err := t.isNamed(dir); err != nil {
 			return err
 		}
 		if len(flags) > 0 {
@@ -175,35 +181,56 @@ func (s *Store) install(ctx context.Context, home string, t *tree, p *lockfile.P
 				return err
 			}
 		}
-		return seal(dir)
+		return nil
 	})
 }
 
-// ensure makes home, unless installed finds the package there. It appears complete or not at
-// all: fill works in another directory.
-func (s *Store) ensure(ctx context.Context, home string, installed, fill func(dir string) error) error {
+// ensure makes home, unless installed finds the package there, with the files that were
+// installed. It appears complete or not at all: fill works in another directory.
+func (s *Store) ensure(ctx context.Context, home, modules string, note func(string), installed, fill func(dir string) error) error {
 	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
 	if err != nil {
 		return err
 	}
 	defer release()
+	verified := func(home string) error {
+		if err := installed(home); err != nil || s.Sealed {
+			return err
+		}
+		return isSealed(home, modules)
+	}
+	found := verified(home)
 	switch {
-	case installed(home) == nil:
+	case found == nil:
 		return nil
 	case s.Sealed:
 		return errSealed
-	case s.Offline:
-		return errors.New("it was not fetched before, and [docker] offline does not let anything be fetched; run once without")
+	case errors.Is(found, errTouched):
+		tell(note, found.Error()+"; it is fetched again")
+	}
+	if s.Offline {
+		why := "it was not fetched before"
+		if errors.Is(found, errTouched) {
+			why = found.Error()
+		}
+		return errors.New(why + ", and [docker] offline does not let anything be fetched; run once without")
 	}
 	dir, err := s.scratch(filepath.Dir(home))
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := fill(dir); err != nil {
+	err = fill(dir)
+	if err == nil {
+		err = installed(dir)
+	}
+	if err == nil {
+		err = seal(dir, modules, home)
+	}
+	if err != nil {
 		return err
 	}
-	return settle(dir, home, installed)
+	return settle(dir, home, verified)
 }
 
 var errSealed = errors.New("it is not in the image, and nothing is fetched where the image runs")

@@ -170,5 +170,5 @@ func runnable(f *os.File, sealed bool) error {
 	if sealed {
 		return fmt.Errorf("its program %q cannot be run: it is neither for node nor does it say what for", safeText(filepath.Base(f.Name())))
 	}
-	return f.Chmod(0o700)
+	return f.Chmod(0o500)
 }

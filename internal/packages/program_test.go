@@ -95,7 +95,7 @@ func TestStartOf(t *testing.T) {
 		if diff := cmp.Diff(want, argv); diff != "" {
 			t.Errorf("%s: %s", tt.bin, diff)
 		}
-		if info, err := os.Stat(script); err != nil || len(argv) == 1 && runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
+		if info, err := os.Stat(script); err != nil || len(argv) == 1 && runtime.GOOS != "windows" && info.Mode().Perm() != 0o500 {
 			t.Errorf("%s: mode %v, %v", tt.bin, info.Mode(), err)
 		}
 	}

@@ -63,16 +63,13 @@ func (s *Store) fetchUV(ctx context.Context, p *lockfile.Package, on Platform, n
 		home += "-" + on.Python
 	}
 	installed := func(dir string) error { _, err := findDist(dir, p); return err }
-	err = s.ensure(ctx, home, installed, func(dir string) error {
+	err = s.ensure(ctx, home, uvModules, note, installed, func(dir string) error {
 		tell(note, fmt.Sprintf("installing %s@%s with uv", p.Name, p.Version))
 		into := filepath.Join(dir, uvModules)
 		if err := os.Mkdir(into, 0o700); err != nil {
 			return err
 		}
-		if err := s.uv(ctx, into, p, triple, on.Python); err != nil {
-			return err
-		}
-		return installed(dir)
+		return s.uv(ctx, into, p, triple, on.Python)
 	})
 	if err != nil {
 		return found, err

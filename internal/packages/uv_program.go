@@ -18,13 +18,19 @@ import (
 // distInfo ends the name of the directory in which a package of Python describes itself.
 const distInfo = ".dist-info"
 
+// Where a command line of installedUV has what differs from package to package.
+const (
+	uvPlaces = 5 // the directories to look for modules in, one a line
+	uvModule = 6
+)
+
 const maxDistFile = 1 << 20 // bytes
 
 // launcher starts an entry point. Everything that differs comes as an argument, so that
 // nothing a package says is ever part of a program.
 const launcher = `import importlib, sys
-place, module, entry, name = sys.argv[1:5]
-sys.path.insert(0, place)
+places, module, entry, name = sys.argv[1:5]
+sys.path[:0] = places.split("\n")
 sys.argv = [name] + sys.argv[5:]
 found = importlib.import_module(module)
 for part in entry.split("."):
@@ -34,7 +40,7 @@ sys.exit(found())
 
 // installedUV says how a package of uv is started that is in the image: with the Python
 // there, which looks for nothing in the working directory and in no variable (-I), and
-// writes nothing beside the package (-B).
+// writes no compiled code beside the package (-B).
 func (s *Store) installedUV(p *lockfile.Package, program string) ([]string, error) {
 	if err := checkUV(p); err != nil {
 		return nil, err

@@ -54,7 +54,8 @@ var arrows = []arrow{
 
 	// What the files of a project say.
 	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},
-	{"internal/lockfile", values + "internal/manifest internal/toml internal/userfile internal/wording"},
+	{"internal/programs", "internal/userfile internal/workspace"},
+	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/lockfile internal/sandbox internal/userfile internal/wording"},
 
 	{"internal/consent", values + "model internal/env internal/manifest internal/providers internal/toml internal/userfile internal/wording"},
@@ -67,7 +68,7 @@ var arrows = []arrow{
 	{"internal/providers/wire/wiretest", values + "model"},                                         // made for tests
 	{"internal/providers", values + "model internal/manifest internal/netaddr internal/userfile internal/wording"},
 	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/toml internal/userfile internal/wording"},
-	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
+	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/programs internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/egress"},
 	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
 
@@ -84,7 +85,7 @@ var arrows = []arrow{
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/protect internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
 

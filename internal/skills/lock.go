@@ -9,27 +9,41 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Discover starts one MCP skill, lists its tools, and stops it. A package is resolved again
-// unless pinned names it. Report is told what happens, for showing.
-func (site *Site) Discover(ctx context.Context, k *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
+// Discover starts one MCP skill of an Expert, lists its tools, and stops it. A package is resolved
+// again unless pinned names it. Report is told what happens, for showing.
+func (site *Site) Discover(ctx context.Context, key string, k *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
 	unlocked := *site
 	unlocked.Lock = nil // the result is what will be locked
-	only := &expert.Expert{Key: "install", Skills: []*expert.Skill{k}}
+	only := &expert.Expert{Key: key, Name: key, Skills: []*expert.Skill{k}}
 	set := unlocked.newSet(ctx, engine.SkillRequest{Expert: only, Report: report})
+	set.unpinned = true
 	if err := only.MissingEnv(set.env).Err(); err != nil {
 		return nil, err
+	}
+	program, err := PinProgram(k, site.Workspace.Path(), job.Local)
+	if err != nil {
+		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
 	}
 	from := set.packageOf(k, pinned)
 	definitions, err := set.discover(ctx, k, from)
 	if err := errors.Join(err, set.close()); err != nil {
 		return nil, err
 	}
-	locked := &lockfile.Skill{Name: k.Name, Digest: k.Connection(), Tools: make([]lockfile.Tool, len(definitions))}
+	after, err := PinProgram(k, site.Workspace.Path(), job.Local)
+	if change := programs.Compare(program, after); err == nil && change != "" {
+		err = fmt.Errorf("it changes the directory of its own program, which must stay as it was installed: %s; let it write elsewhere", change)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
+	}
+	locked := &lockfile.Skill{Name: k.Name, Digest: k.Connection(), Program: program, Tools: make([]lockfile.Tool, len(definitions))}
 	for i, d := range definitions {
 		if locked.Tools[i], err = lockfile.ParseTool(d); err != nil {
 			return nil, fmt.Errorf("skill %q: %w", k.Name, err)

@@ -30,7 +30,7 @@ func (y *fixture) install(t *testing.T, e *expert.Expert) *lockfile.Lock {
 	t.Helper()
 	locked := &lockfile.Expert{Key: e.Key, Name: e.Name}
 	for _, k := range e.Servers() {
-		s, err := y.Discover(t.Context(), k, nil, y.req.Report)
+		s, err := y.Discover(t.Context(), "x", k, nil, y.req.Report)
 		if err != nil {
 			t.Fatal(err)
 		}

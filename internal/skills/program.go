@@ -5,39 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
-
-// programFiles lists what a server needs besides the system: its program, if that is not part of
-// the system, and its package, if it comes from the store.
-func (b *skillSandbox) programFiles(server sandbox.Server, workspace string, from *packages.Store) []string {
-	files := programPlaces(server, b.sandboxes.System, b.excluded(workspace))
-	for _, arg := range append([]string{server.Program}, server.Args...) {
-		if dir, ok := packageDir(arg, from); ok {
-			return append(files, dir)
-		}
-	}
-	return files
-}
-
-// packageDir returns the directory of the package that a path of the store leads into. It is
-// named after the kind of package and its digest, and contains its dependencies.
-func packageDir(path string, from *packages.Store) (string, bool) {
-	if from == nil || from.Dir == "" || !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return "", false
-	}
-	below, ok := strings.CutPrefix(path, filepath.Clean(from.Dir)+string(filepath.Separator))
-	if !ok {
-		return "", false
-	}
-	kind, rest, _ := strings.Cut(below, string(filepath.Separator))
-	digest, _, _ := strings.Cut(rest, string(filepath.Separator))
-	if digest == "" {
-		return "", false
-	}
-	return filepath.Join(from.Dir, kind, digest), true
-}
 
 // excluded are the directories that a program never gets because it is in or near them: for the
 // workspace there is a right, and the directories of a sandbox belong to one skill.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
@@ -79,31 +78,5 @@ func TestProgramPlaces(t *testing.T) {
 		if got := isOwnPlace(dir, home); got != want {
 			t.Errorf("%s: %t", dir, got)
 		}
-	}
-}
-
-// A package is read with all that it needs, and without other packages.
-func TestPackageDir(t *testing.T) {
-	store := &packages.Store{Dir: "/cache/perstack"}
-	for path, want := range map[string]string{
-		"/cache/perstack/npm/5f3a/node_modules/@a/b/dist/index.js":          "/cache/perstack/npm/5f3a",
-		"/cache/perstack/npm/5f3a/node_modules/b/node_modules/c/run.js":     "/cache/perstack/npm/5f3a",
-		"/cache/perstack/python/77ab/tool/__main__.py":                      "/cache/perstack/python/77ab",
-		"/cache/perstack/python/77ab":                                       "/cache/perstack/python/77ab",
-		"/cache/perstack/npm":                                               "",
-		"/cache/perstack":                                                   "",
-		"/cache/perstack/npm/../../../etc/node_modules/x":                   "",
-		"/cache/perstack-other/npm/5f3a/node_modules/b/run.js":              "",
-		"/home/user/node_modules/b/run.js":                                  "",
-		"cache/perstack/npm/5f3a/node_modules/b/run.js":                     "",
-		"--config=/cache/perstack/npm/5f3a/node_modules/@a/b/dist/index.js": "",
-	} {
-		got, ok := packageDir(path, store)
-		if got != want || ok != (want != "") {
-			t.Errorf("%s: %q, %t", path, got, ok)
-		}
-	}
-	if _, ok := packageDir("/npm/a/node_modules/b", &packages.Store{}); ok {
-		t.Error("there is no store")
 	}
 }

@@ -122,14 +122,6 @@ func (b *skillSandbox) variables(others map[string]string) map[string]string {
 	return all
 }
 
-// workDir is where programs start: in the workspace, or without a right to it in their home.
-func (b *skillSandbox) workDir(workspace string) string {
-	if b != nil && b.right == expert.WorkspaceNone {
-		return b.home
-	}
-	return workspace
-}
-
 // policy is what programs in the sandbox can reach: the system, the workspace by their right to
 // it, their own directories and files, and the port of their listener.
 func (b *skillSandbox) policy(workspace string, programFiles []string, port uint16) *landlock.Policy {

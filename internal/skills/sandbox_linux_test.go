@@ -255,7 +255,7 @@ func TestWorkspaceRights(t *testing.T) {
 			if got := strings.Join(words[2:], " "); got != want {
 				t.Errorf("could %q, want %q", got, want)
 			}
-			if inHome := strings.HasPrefix(words[1], y.Sandboxes.Home+"/sandbox-"); inHome != (right == "none") {
+			if ownDir := strings.HasPrefix(words[1], y.Data+"/"); ownDir != (right == "none") {
 				t.Errorf("started in %s", words[1])
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
@@ -56,8 +58,13 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *skillPackage) 
 	}
 	maps.Copy(env, s.proxyVariables(k.Name)) // last: no variable of the user can change the proxy
 	in, workspace := s.sandboxOf(k), s.site.Workspace.Path()
-	server := sandbox.Server{Dir: in.workDir(workspace), Environ: s.site.Parts.Environ, Set: in.variables(env)}
-	process, err := s.program(ctx, k, from, server)
+	start := &start{skill: k, server: sandbox.Server{Dir: workspace, Environ: s.site.Parts.Environ, Set: in.variables(env)}}
+	if in != nil && in.right == expert.WorkspaceNone {
+		if start.server.Dir, err = start.data(s); err != nil {
+			return mcp.Process{}, err
+		}
+	}
+	process, err := s.program(ctx, start, from)
 	if err != nil || in == nil {
 		return process, err
 	}
@@ -65,37 +72,82 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *skillPackage) 
 	if err != nil {
 		return mcp.Process{}, err
 	}
-	var store *packages.Store
-	if from != nil {
-		store = s.site.Packages
+	files := programPlaces(process.Server, in.sandboxes.System, in.excluded(workspace))
+	process.Server.Policy = in.policy(workspace, append(files, start.read...), port)
+	if start.dir != "" {
+		process.Server.Policy.Write = append(process.Server.Policy.Write, start.dir)
 	}
-	process.Server.Policy = in.policy(workspace, in.programFiles(process.Server, workspace, store), port)
 	return process, nil
 }
 
-// program says which program a server is, and how it is shown.
-func (s *set) program(ctx context.Context, k *expert.Skill, from *skillPackage, server sandbox.Server) (mcp.Process, error) {
-	p, ok := k.Package()
-	if !ok {
-		argv, err := k.CommandLine()
+// A start is one start of a server.
+type start struct {
+	skill  *expert.Skill
+	server sandbox.Server
+	dir    string   // for data of the skill; empty if it needs none
+	read   []string // what it reads besides
+}
+
+// data returns the directory for data of the skill, and makes it.
+func (t *start) data(s *set) (string, error) {
+	if t.dir == "" {
+		dir, err := DataDir(s.site.Data, s.expert, t.skill)
 		if err != nil {
-			return mcp.Process{}, err
+			return "", err
 		}
-		server.Program, server.Args = argv[0], argv[1:]
-		return mcp.Process{Server: server, Command: argv[0], Args: argv[1:]}, nil
+		t.dir = dir
 	}
-	if from == nil { // uvx fetches packages itself
-		server.Program, server.Args = p.Manager, commandLine(p, p.Version)
-		// Building a package runs its author's code before the skill is used.
-		server.Set["UV_NO_BUILD"] = "1"
-		return mcp.Process{Server: server, Command: p.Manager, Args: server.Args}, nil
+	return t.dir, nil
+}
+
+// program says which program a server is, and how it is shown.
+func (s *set) program(ctx context.Context, t *start, from *skillPackage) (mcp.Process, error) {
+	p, ok := t.skill.Package()
+	if !ok {
+		return s.command(t)
 	}
-	argv, version, err := from.install(ctx, s.site.Packages)
+	dir, err := t.data(s)
 	if err != nil {
 		return mcp.Process{}, err
 	}
-	server.Program, server.Args = argv[0], slices.Concat(argv[1:], p.Args)
-	return mcp.Process{Server: server, Command: p.Manager, Args: commandLine(p, version)}, nil
+	if from == nil { // uvx fetches packages itself
+		t.server.Program, t.server.Args = p.Manager, commandLine(p, p.Version)
+		// Building a package runs its author's code before the skill is used.
+		t.server.Set["UV_NO_BUILD"] = "1"
+		// What uvx installs is written to by the skill, so no other skill uses it.
+		t.server.Set["UV_CACHE_DIR"] = filepath.Join(dir, "uv")
+		return mcp.Process{Server: t.server, Command: p.Manager, Args: t.server.Args}, nil
+	}
+	placed, version, err := from.place(ctx, s.site.Packages, dir)
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	t.read = placed.Read
+	t.server.Program, t.server.Args = placed.Argv[0], slices.Concat(placed.Argv[1:], p.Args)
+	return mcp.Process{Server: t.server, Command: p.Manager, Args: commandLine(p, version)}, nil
+}
+
+// command says how a program of the machine is started.
+func (s *set) command(t *start) (mcp.Process, error) {
+	argv, err := t.skill.CommandLine()
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	inWorkspace, err := s.verify(t.skill, argv)
+	if err != nil {
+		s.req.Stop(fmt.Errorf("skill %q: %w", t.skill.Name, err)) // no other call may try again
+		return mcp.Process{}, err
+	}
+	if inWorkspace && programs.IsPython(argv[0]) {
+		dir, err := t.data(s)
+		if err != nil {
+			return mcp.Process{}, err
+		}
+		// The digests leave compiled code out, so Python must not find it beside the program.
+		t.server.Set["PYTHONPYCACHEPREFIX"] = filepath.Join(dir, "pycache")
+	}
+	t.server.Program, t.server.Args = argv[0], argv[1:]
+	return mcp.Process{Server: t.server, Command: argv[0], Args: argv[1:]}, nil
 }
 
 // required returns the variables that a skill asks for. No other skill gets them. The names are
@@ -159,7 +211,6 @@ type skillPackage struct {
 
 	mu     sync.Mutex
 	pinned *lockfile.Package // nil until it is known
-	argv   []string          // how it is started; nil until it is installed
 }
 
 // packageOf returns the package of a skill; nil if perstack does not fetch it. Packages of uvx
@@ -178,22 +229,19 @@ func (s *set) packageOf(k *expert.Skill, pinned *lockfile.Package) *skillPackage
 
 var errNoStore = errors.New("there is no directory to keep packages in; set CacheDir")
 
-// install fetches the package unless that was done before, and returns how it is started.
-func (p *skillPackage) install(ctx context.Context, from *packages.Store) (argv []string, version string, err error) {
+// place fetches the package unless that was done before, verifies it, and returns how it is
+// started from a directory of the skill.
+func (p *skillPackage) place(ctx context.Context, from *packages.Store, dir string) (placed packages.Placed, version string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if from == nil || from.Dir == "" {
-		return nil, "", errNoStore
+		return placed, "", errNoStore
 	}
 	if p.pinned == nil {
 		if p.pinned, err = from.Resolve(ctx, p.declared, p.report); err != nil {
-			return nil, "", err
+			return placed, "", err
 		}
 	}
-	if p.argv == nil {
-		if p.argv, err = from.Install(ctx, p.pinned, p.declared.Program, p.report); err != nil {
-			return nil, "", err
-		}
-	}
-	return p.argv, p.pinned.Version, nil
+	placed, err = from.Place(ctx, p.pinned, p.declared.Program, dir, p.report)
+	return placed, p.pinned.Version, err
 }

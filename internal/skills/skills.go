@@ -30,6 +30,7 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/interactive"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -40,6 +41,15 @@ type Site struct {
 	Workspace *workspace.Workspace
 	Commands  *sandbox.Supervisor
 	Packages  *packages.Store
+	// Data is where each skill has a directory for its data, which belongs to one project; see
+	// [DataDir].
+	Data string
+	// Programs pin what skills are started from in the workspace, where no lockfile does; see
+	// [RecordPrograms].
+	Programs []job.Program
+	// Held are the digests of programs in the workspace that are found by their names; see
+	// [HoldPrograms].
+	Held map[string]string
 	// Sandboxes says which programs run in a sandbox; nil for none.
 	Sandboxes *Sandboxes
 	// Wrap wraps each skill that runs something; nil leaves it as it is.
@@ -94,6 +104,7 @@ type set struct {
 	began     time.Time
 	sources   []skill.Source
 	servers   []*mcp.Skill // to be started
+	unpinned  bool         // nothing is compared: the result is what will be pinned
 	builtIn   bool         // the base skill is part of this program
 	changes   changes
 }

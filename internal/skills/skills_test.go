@@ -20,6 +20,7 @@ import (
 	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -54,6 +55,7 @@ func newFixture(t *testing.T) *fixture {
 		Workspace: files,
 		Commands:  commands,
 		Packages:  &packages.Store{Dir: t.TempDir(), Commands: commands, Environ: os.Environ()},
+		Data:      t.TempDir(),
 	}
 	y.req = engine.SkillRequest{
 		Report: func(b event.Body) {
@@ -86,6 +88,11 @@ func (y *fixture) env(value func(name string) string) {
 func (y *fixture) start(ctx context.Context, e *expert.Expert) (*skill.Toolbox, error) {
 	req := y.req
 	req.Expert = e
+	spec := job.Spec{Experts: []*expert.Expert{e}, Workspace: job.Workspace{Dir: y.dir}}
+	if err := RecordPrograms(&spec, y.Lock); err != nil {
+		return nil, err
+	}
+	y.Programs = append(y.Programs, spec.Programs...)
 	return y.Open(ctx, req)
 }
 

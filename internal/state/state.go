@@ -5,6 +5,7 @@
 //	<state>/projects/<name>-<hash>/    one directory for each project
 //	    project.json                   which project it is
 //	    jobs/                          its history (package store/file)
+//	    skills/                        a directory for each skill, for its data (package skills)
 //	    protect/                       trusted files that jobs changed (package protect)
 //	<state>/remote/<hash>/             one directory for each perstack.toml that was fetched
 //	    pin.json                       its URL, and the digest that the user confirmed
@@ -87,6 +88,14 @@ type Project struct {
 
 // ID names the project. It changes when the project is moved.
 func (p Project) ID() string { return filepath.Base(p.State) }
+
+// Skills returns where the skills of the project keep their data; "" if there is no place.
+func (p Project) Skills() string {
+	if p.State == "" {
+		return ""
+	}
+	return filepath.Join(p.State, "skills")
+}
 
 // Project returns the project in a directory. A directory that is reached through a symbolic
 // link is the same project.

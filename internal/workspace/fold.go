@@ -75,6 +75,9 @@ func isEnvName(folded string) bool {
 	return true
 }
 
+// IsEnvFile reports whether tools and containers take a file for an env file by its name.
+func IsEnvFile(name string) bool { return isEnvName(fold(name)) }
+
 // isGitName recognises, by its folded name, the directory of a git repository, or the file
 // that replaces it in a worktree or a submodule. A hook or a line of its config
 // (core.fsmonitor, core.sshCommand) runs with the user's next git command.

@@ -332,3 +332,11 @@ func identify(info fs.FileInfo) fileID {
 }
 
 func (id fileID) is(other fileID) bool { return id == other && id != fileID{} }
+
+// mayHaveNames reports whether a file can have other names than the one it was found by.
+func mayHaveNames(info fs.FileInfo) bool {
+	if s, ok := info.(*status); ok {
+		return s.Nlink > 1
+	}
+	return true
+}

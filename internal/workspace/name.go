@@ -58,11 +58,11 @@ func (p *location) look() error {
 
 var errRoot = errors.New("the root of the workspace")
 
-// refuseChange refuses to change the files that say what an Expert may do, and what leads
-// there. The walk has refused what is below a .git.
+// refuseChange refuses to change the files that say what an Expert may do, the programs of
+// skills, and what leads there. The walk has refused what is below a .git.
 func (p *location) refuseChange() error {
 	path := p.path()
-	if p.workspace.fixed.covers(path, p.info) {
+	if p.workspace.fixed.covers(path, p.info) || p.isInFixed(path) || p.isNameOfFixed() {
 		return readOnly(p.given)
 	}
 	if p.info != nil && p.info.IsDir() {
@@ -83,7 +83,7 @@ func (p *location) refuseRoute(path []string) error {
 	if e, end := p.workspace.fixed.stopAt(folded); end {
 		return readOnly(p.given)
 	} else if e != nil {
-		return fail(NotWritable, p.given, "is not writable: it leads to what says what this Expert may do")
+		return fail(NotWritable, p.given, "is not writable: it leads to what says what this Expert may do, or to a skill's program")
 	}
 	return nil
 }
@@ -94,7 +94,11 @@ func (p *location) refuseMaking(name string) error {
 	if p.moved != nil && p.isIn(p.moved) {
 		return intoItself(p.moved.given)
 	}
-	e, refused := errors.AsType[*Error](p.refuseRoute(append(p.path(), name)))
+	path := append(p.path(), name)
+	if p.isInFixed(path) {
+		return readOnly(p.given)
+	}
+	e, refused := errors.AsType[*Error](p.refuseRoute(path))
 	if !refused {
 		return nil
 	}
@@ -102,5 +106,5 @@ func (p *location) refuseMaking(name string) error {
 }
 
 func readOnly(given string) error {
-	return fail(NotWritable, given, "is not writable: it says what this Expert may do, so only the user changes it")
+	return fail(NotWritable, given, "is not writable: it says what this Expert may do or is part of a skill's program, so only the user changes it")
 }

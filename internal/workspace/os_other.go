@@ -130,6 +130,9 @@ func (id fileID) is(other fileID) bool {
 	return id.info != nil && other.info != nil && os.SameFile(id.info, other.info)
 }
 
+// mayHaveNames reports whether a file can have other names than the one it was found by.
+func mayHaveNames(fs.FileInfo) bool { return true }
+
 // A reader is a regular file that is open for reading.
 type reader struct {
 	*os.File

@@ -47,3 +47,65 @@ func TestReadOnlyFiles(t *testing.T) {
 		t.Errorf("a file of the same name elsewhere: %v", err)
 	}
 }
+
+// The directory of a skill's program can be read, but nothing in it can be changed, made, moved
+// or deleted: not by its name, not through a link, not by another name of one of its files, and
+// not after a command moved it.
+func TestReadOnlyDirectory(t *testing.T) {
+	h := newFixture(t)
+	put(t, filepath.Join(h.dir, "srv", "lib", "a.js"), "program\n")
+	put(t, filepath.Join(h.dir, "other.js"), "other\n")
+	for link, target := range map[string]string{"soft": "srv", "deep": "srv/lib"} {
+		if err := os.Symlink(target, filepath.Join(h.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(filepath.Join(h.dir, "srv", "lib", "a.js"), filepath.Join(h.dir, "hard.js")); err != nil {
+		t.Fatal(err)
+	}
+	w, err := workspace.Open(h.dir, workspace.Options{ReadOnly: []string{filepath.Join(h.dir, "srv")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	refused := func(what string, err error) {
+		t.Helper()
+		var refusal *workspace.Error
+		if !errors.As(err, &refusal) || refusal.Code != workspace.NotWritable {
+			t.Errorf("%s: %v, want a refusal", what, err)
+		}
+	}
+	write := func(name string) error {
+		_, err := w.WriteFile(t.Context(), name, []byte("evil"))
+		return err
+	}
+	for _, name := range []string{"srv/lib/a.js", "SRV/lib/a.js", "srv/new.js", "srv/new/b.js", "soft/lib/a.js", "deep/a.js", "hard.js"} {
+		refused("write "+name, write(name))
+	}
+	_, err = w.AppendFile(t.Context(), "hard.js", []byte("evil"))
+	refused("append", err)
+	_, err = w.MakeDir(t.Context(), "srv/new")
+	refused("make a directory", err)
+	for from, to := range map[string]string{"srv": "gone", "other.js": "srv/lib/b.js", "srv/lib/a.js": "b.js"} {
+		_, _, err = w.Move(t.Context(), from, to)
+		refused("move "+from, err)
+	}
+	_, err = w.RemoveFile(t.Context(), "srv/lib/a.js")
+	refused("delete a file", err)
+	_, err = w.RemoveDir(t.Context(), "srv", true)
+	refused("delete the directory", err)
+	if _, err := os.Stat(filepath.Join(h.dir, "srv", "new")); err == nil {
+		t.Error("a directory was made")
+	}
+	if err := os.Rename(filepath.Join(h.dir, "srv"), filepath.Join(h.dir, "moved")); err != nil { // a command does that
+		t.Fatal(err)
+	}
+	refused("write where it was moved", write("moved/lib/a.js"))
+	refused("write where it was", write("srv/lib/a.js"))
+	if err := write("other.js"); err != nil {
+		t.Errorf("another file: %v", err)
+	}
+	if text, err := os.ReadFile(filepath.Join(h.dir, "moved", "lib", "a.js")); err != nil || string(text) != "program\n" {
+		t.Errorf("the program is %q, %v", text, err)
+	}
+}

@@ -70,7 +70,7 @@ func (t *tree) check(name string, info fs.FileInfo) error {
 		return err
 	}
 	if t.fixed.refuse(t.top.given, info) != nil {
-		return t.fail(NotWritable, "contains %s, which is not writable: it says what this Expert may do", quote(name))
+		return t.fail(NotWritable, "contains %s, which is not writable: it says what this Expert may do or is part of a skill's program", quote(name))
 	}
 	switch folded := fold(name); {
 	case isEnvName(folded):

@@ -33,7 +33,7 @@
 // breadth first. An env file elsewhere, or outside, is not recognised. With more than
 // 10,000 jobs no such file is read. This does not hide names, sizes and times.
 //
-// Two things can be read and not written: the files of [Options.ReadOnly], and everything
+// Two things can be read and not written: what [Options.ReadOnly] names, and everything
 // with ".git" in its path, where hooks and settings run code with the user's next git
 // command. A bare repository, or one that keeps its data under another name, is not
 // recognised, and other files that programs obey, such as a Makefile, can be written.
@@ -63,8 +63,9 @@ type Options struct {
 	// the storage directory and the env files. They need not exist yet.
 	Protected []string
 
-	// ReadOnly are absolute paths of files that tools may read but not change: a tool must
-	// not write the file that says which tools an Expert has.
+	// ReadOnly are absolute paths of files and directories that tools may read but not change,
+	// with all that is in them: a tool must not write the file that says which tools an Expert
+	// has, nor the program of a skill.
 	ReadOnly []string
 }
 
@@ -75,7 +76,7 @@ type Workspace struct {
 	dir   string // as given, absolute
 	real  string // with links resolved; what is shown and what children start in
 	guard *guard
-	fixed *guard       // files that are read only
+	fixed *guard       // files and directories that are read only
 	locks *locks       // calls that change one file wait for each other
 	trace func(string) // called with each operation; tests count, or swap something at that moment
 	lease lease
@@ -113,6 +114,7 @@ func Open(dir string, opts Options) (*Workspace, error) {
 	// protected. So the name is protected, and its target is not.
 	w.guard.add(&entry{path: filepath.Join(resolved, storageName), location: []string{storageName}, plain: true})
 	w.guard.watch() // remember the directories that exist now
+	w.fixed.watch()
 	return w, nil
 }
 

@@ -18,12 +18,12 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// newCard puts the card of e together. Flag is the --config that the command was called
-// with.
-func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
+// newCard puts the card of e together. Dir is the workspace, and flag the --config that the command
+// was called with.
+func newCard(c *manifest.Config, e *expert.Expert, env env.Env, dir, flag string) *Card {
 	spec := c.Spec(e)
 	spec.Complete(providers.Catalogue{})
-	b := &builder{config: c, spec: spec, unpriced: spec.Unpriced(model.PriceOf), env: env, flag: flag, found: map[Finding]bool{}, card: &Card{
+	b := &builder{config: c, spec: spec, unpriced: spec.Unpriced(model.PriceOf), env: env, dir: dir, flag: flag, found: map[Finding]bool{}, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime: spec.Runtime,
 		Docker:  container(spec.Settings),
@@ -65,6 +65,7 @@ type builder struct {
 	spec     job.Spec // what a run without flags would run
 	unpriced []string // models of spec
 	env      env.Env
+	dir      string         // the workspace
 	flag     string         // --config
 	lock     *lockfile.Lock // nil if there is none that can be read
 	card     *Card

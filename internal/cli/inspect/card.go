@@ -127,6 +127,7 @@ type Skill struct {
 
 	Command []string `json:"command,omitempty"` // program and arguments, as declared
 	Package *Package `json:"package,omitzero"`  // if a package manager provides the program
+	Program *Program `json:"program,omitzero"`  // if files of the workspace are part of it
 	Lazy    bool     `json:"lazyInit,omitzero"`
 
 	Endpoint             string   `json:"endpoint,omitzero"` // scheme and host
@@ -154,6 +155,15 @@ type Package struct {
 	Pinned    bool   `json:"pinned"`           // by version and integrity
 	Version   string `json:"version,omitzero"` // pinned, or the exact one that is declared
 	Integrity string `json:"integrity,omitzero"`
+}
+
+// A Program is what a skill is started from, as far as it lies in the workspace.
+type Program struct {
+	Files   []string `json:"files"`            // the program and its scripts, without links
+	Dirs    []string `json:"directories"`      // that belong to it
+	Count   int      `json:"count"`            // of all files that are compared before a start
+	Pinned  bool     `json:"pinned"`           // by the lockfile, and the same now
+	Changed string   `json:"changed,omitzero"` // what differs from the lockfile
 }
 
 // A Variable of the environment, never with its value.

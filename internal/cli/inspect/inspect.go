@@ -109,7 +109,7 @@ func run(ctx context.Context, opts *Options) error {
 		}
 	}
 	h.HideProject(config, variables) // a command line of the file may contain a key
-	card := newCard(config, e, variables, opts.Config)
+	card := newCard(config, e, variables, h.Dir, opts.Config)
 	card.Requests = requests
 	var out bytes.Buffer
 	if !opts.JSON {

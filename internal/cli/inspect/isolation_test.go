@@ -15,7 +15,7 @@ func cardOf(t *testing.T, text string) *Card {
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	return newCard(c, c.Experts[0], env.Env{}, "")
+	return newCard(c, c.Experts[0], env.Env{}, t.TempDir(), "")
 }
 
 const walled = `

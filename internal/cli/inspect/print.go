@@ -107,6 +107,9 @@ func (p *printer) skill(s Skill, hosts, sandbox string) {
 	if s.Package != nil {
 		p.field(in, "package", s.Package.line())
 	}
+	if s.Program != nil {
+		p.field(in, "program", s.Program.line())
+	}
 	p.field(in, "endpoint", s.Endpoint)
 	p.field(in, "headers", strings.Join(s.Headers, ", "))
 	if !s.BuiltIn && s.Type != "interactiveSkill" {

@@ -62,6 +62,7 @@ func (b *builder) server(e *expert.Expert, s *expert.Skill, card *Skill) {
 	if s.Type == expert.StdioSkill {
 		card.Command = command(s)
 		card.Package = packageOf(s, pinned)
+		b.program(e, s, pinned, card)
 	}
 	if pinned != nil {
 		card.ToolsKnown = true

@@ -18,20 +18,25 @@ import (
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/job"
 )
 
 // maxParallel is how many servers are started in parallel: each can be a package manager that uses
 // the network and the disk.
 const maxParallel = 4
 
-// collect lists the tools of the servers of the plan. It reports all that fail.
-func (p *project) collect(ctx context.Context, plan *plan) (err error) {
+// collect lists the tools of the servers of the plan, in the isolation that a job has. It reports
+// all that fail. Images are those for containers.
+func (p *project) collect(ctx context.Context, plan *plan, images []lockfile.Image) (err error) {
 	site, end, err := p.site(plan)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 
+	if p.inContainer() {
+		err = p.collectInContainer(ctx, plan, site, images)
+	}
 	errs := make([]error, len(plan.servers))
 	slots := make(chan struct{}, maxParallel)
 	var group sync.WaitGroup
@@ -40,6 +45,13 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 			p.say("  %s: %d tool(s), as installed before", s.users[0], len(s.found.Tools))
 			p.warnUnknown(s)
 			continue
+		}
+		if s.found != nil || s.failed != nil {
+			errs[i] = s.failed
+			continue
+		}
+		if err != nil {
+			continue // the container could not be made
 		}
 		group.Go(func() {
 			select {
@@ -55,7 +67,12 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 		})
 	}
 	group.Wait()
-	return errors.Join(errs...)
+	return errors.Join(err, errors.Join(errs...))
+}
+
+// inContainer reports whether skills are started in a container.
+func (p *project) inContainer() bool {
+	return p.config.Settings.Runtime == job.Docker && p.opts.Discover == nil
 }
 
 // site is where servers run: in the working directory, as with perstack run.
@@ -69,6 +86,11 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
 	}
+	// What a server writes while it is asked for its tools is no data of the project.
+	data, removeData, err := skills.MakeData("")
+	if err != nil {
+		return nil, nil, errors.Join(err, remove(), files.Close())
+	}
 	commands := sandbox.NewSupervisor()
 	site := &skills.Site{
 		Parts: engine.Parts{
@@ -81,20 +103,14 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 		Workspace: files,
 		Commands:  commands,
 		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Fresh: p.opts.Update},
+		Data:      data,
 		Sandboxes: sandboxes,
 	}
-	return site, func() error { return errors.Join(commands.Close(), remove(), files.Close()) }, nil
+	return site, func() error { return errors.Join(commands.Close(), removeData(), remove(), files.Close()) }, nil
 }
 
 // ask lists the tools of one server.
 func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
-	// Every line of a server or its package manager is marked: it must not look like a message of
-	// perstack.
-	quote := func(text string) {
-		for line := range strings.Lines(terminal.Clean(text)) {
-			p.say("    | %s: %s", s.users[0], strings.TrimSpace(line))
-		}
-	}
 	report := func(b event.Body) {
 		switch b := b.(type) {
 		case event.SkillStarting:
@@ -102,7 +118,7 @@ func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
 				p.say("  %s: starting %s", s.users[0], host.ShellJoin(append([]string{b.Command}, b.Args...)...))
 			}
 		case event.SkillStderr:
-			quote(b.Message)
+			p.quote(s, b.Message)
 		}
 	}
 	if s.skill.Endpoint != "" {
@@ -113,8 +129,21 @@ func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
 	if p.opts.Discover != nil {
 		found, err = p.opts.Discover(ctx, site, s.skill, nil, report)
 	} else {
-		found, err = site.Discover(ctx, s.skill, nil, report)
+		found, err = site.Discover(ctx, s.users[0].expert, s.skill, nil, report)
 	}
+	return p.accept(s, found, err)
+}
+
+// quote prints lines of a server or its package manager. Each is marked: it must not look like a
+// message of perstack.
+func (p *project) quote(s *server, text string) {
+	for line := range strings.Lines(terminal.Clean(text)) {
+		p.say("    | %s: %s", s.users[0], strings.TrimSpace(line))
+	}
+}
+
+// accept takes what a server offers.
+func (p *project) accept(s *server, found *lockfile.Skill, err error) error {
 	if err == nil {
 		err = p.refuseSecrets(found)
 	}
@@ -143,6 +172,9 @@ func (p *project) refuseSecrets(found *lockfile.Skill) error {
 func (p *project) sandboxes(plan *plan, workspace string) (*skills.Sandboxes, func() error, error) {
 	nothing := func() error { return nil }
 	sandboxes := skills.OnHost(p.opts.Sandbox)
+	if p.inContainer() {
+		return nil, nothing, nil // no program is started on this machine
+	}
 	if !slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && sandboxes.Contain(s.skill) }) {
 		return nil, nothing, nil
 	}

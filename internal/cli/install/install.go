@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/job"
@@ -58,6 +59,10 @@ b.lock.
 New and changed skills are started, asked for their tools and stopped. For the other
 skills, the entries are kept. Skills are programs that the file names: if you did not
 write the file, look at it with perstack inspect first.
+
+Skills are started in the isolation that a job has: with runtime = "docker" or
+--runtime docker in a container, with --sandbox in a sandbox, and otherwise as you.
+Programs of skills that lie in the workspace are pinned by their digests.
 
 --sandbox starts each skill in its own sandbox, as perstack run --sandbox does. It can
 read the system, its package and the working directory, write to the working directory
@@ -136,25 +141,30 @@ func run(ctx context.Context, opts *Options) (err error) {
 	}
 	p.say("Found %d expert(s)", len(p.config.Experts))
 	p.noteMissing()
-	plan := newPlan(p.config, old, opts.Update)
+	plan := newPlan(p.config, old, opts.Update, opts.Host.Dir)
 	if err := plan.missingEnv(p.env.Get).Err(); err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	pins, err := p.pinner(ctx, old)
+	// What can fail is tried before anything is fetched or started.
+	if err := lockfile.CheckWritable(p.config.LockFile()); err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	pins, err := p.pinner(ctx, plan, old)
 	if err != nil {
 		return p.stopped(ctx, err)
 	}
 	defer pins.close()
-	p.warnNoContainer(plan)
 	p.warnKeys(plan)
+	images, err := p.pinImages(ctx, pins, old)
+	if err != nil {
+		return p.stopped(ctx, err)
+	}
 	p.say("Collecting tool definitions...")
-	if err := p.watched(ctx, func() error { return p.collect(ctx, plan) }); err != nil {
+	if err := p.watched(ctx, func() error { return p.collect(ctx, plan, images) }); err != nil {
 		return p.stopped(ctx, err)
 	}
 	lock := plan.lock(p.config)
-	if err := p.pinImages(ctx, pins, lock, old); err != nil {
-		return p.stopped(ctx, err)
-	}
+	lock.Images = images
 	p.warnCollisions(lock)
 	if err := p.write(lock, old); err != nil {
 		return p.stopped(ctx, err)
@@ -172,13 +182,31 @@ func (p *project) check() error {
 	case lock == nil:
 		found = fmt.Errorf("%s does not exist; run: perstack install", p.config.LockFile())
 	default:
-		found = lock.Differences(p.config).Err()
+		found = errors.Join(lock.Differences(p.config).Err(), p.changedPrograms(lock))
 	}
 	if found != nil {
 		return host.AddConfigToError(&host.ExitError{Code: host.ExitFailure, Err: found}, p.opts.Config, p.docker)
 	}
 	p.say("%s is up to date", p.config.LockFile())
 	return nil
+}
+
+// changedPrograms says which skills are started from other files than those that were pinned.
+func (p *project) changedPrograms(lock *lockfile.Lock) (found error) {
+	for _, e := range p.config.Experts {
+		locked, _ := lock.Expert(e.Key)
+		for _, k := range e.Servers() {
+			now, err := skills.PinProgram(k, p.opts.Host.Dir, p.config.Settings.Runtime)
+			entry, ok := locked.Skill(k.Name)
+			if change := ""; err == nil && ok {
+				if change = programs.Compare(entry.Program, now); change != "" {
+					err = fmt.Errorf("%s: the program of skill %q (expert %q) has changed: %s; %s", lock.Path, k.Name, e.Key, change, lockfile.InstallAgain)
+				}
+			}
+			found = errors.Join(found, err)
+		}
+	}
+	return found
 }
 
 // stopped adds to an error what became of the lockfile. After a signal the error is the signal,

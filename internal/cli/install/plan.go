@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/skills"
 )
 
 // A plan says which servers are started and which entries are kept.
@@ -22,6 +23,7 @@ type server struct {
 	before *lockfile.Skill // what the old lock has about the first user; nil if nothing
 	found  *lockfile.Skill // nil until it is known
 	kept   bool            // found is from the old lock
+	failed error           // why it is not known, if it was asked in a container
 }
 
 // A user is a skill of an Expert.
@@ -33,7 +35,7 @@ type user struct {
 func (u user) String() string { return fmt.Sprintf("%s (%s)", u.skill.Name, u.expert) }
 
 // newPlan keeps the entries of the old lock that are still valid, except with update.
-func newPlan(c *manifest.Config, old *lockfile.Lock, update bool) *plan {
+func newPlan(c *manifest.Config, old *lockfile.Lock, update bool, workspace string) *plan {
 	p := &plan{}
 	known := map[string]*server{}
 	for _, e := range c.Experts {
@@ -51,12 +53,18 @@ func newPlan(c *manifest.Config, old *lockfile.Lock, update bool) *plan {
 			if update || s.found != nil {
 				continue
 			}
-			if entry, ok := locked.Skill(k.Name); ok && entry.Holds(k) {
+			if entry, ok := locked.Skill(k.Name); ok && entry.Holds(k) && isPinned(entry, k, workspace, c.Settings.Runtime) {
 				s.found, s.kept = entry, true
 			}
 		}
 	}
 	return p
+}
+
+// isPinned reports whether a skill is started from the same files of the workspace as before.
+func isPinned(entry *lockfile.Skill, k *expert.Skill, workspace, runtime string) bool {
+	now, err := skills.PinProgram(k, workspace, runtime)
+	return err == nil && now == entry.Program
 }
 
 // alone returns an Expert that has only this server.

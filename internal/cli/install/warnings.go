@@ -2,14 +2,12 @@ package install
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
-	"github.com/perstack-go/perstack/job"
 )
 
 // noteMissing names the delegates that are not in the file and cannot be pinned.
@@ -20,19 +18,6 @@ func (p *project) noteMissing() {
 				p.warn(fmt.Sprintf("%q delegates to %q, which is not in the file; this version cannot lock it yet", e.Key, key))
 			}
 		}
-	}
-}
-
-// warnNoContainer says that programs are started without a container, which the user would not
-// expect of a file with runtime = "docker".
-func (p *project) warnNoContainer(plan *plan) {
-	starts := slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && s.skill.Type == expert.StdioSkill })
-	switch {
-	case !starts || p.config.Settings.Runtime != job.Docker:
-	case p.opts.Sandbox:
-		p.warn("to list their tools, skills are started on this machine, in sandboxes but not in a container")
-	default:
-		p.warn("to list their tools, skills are started on this machine, not in a container")
 	}
 }
 

@@ -268,6 +268,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Environ:   opts.Host.Environ,
 		Dir:       opts.Host.Dir,
 		CacheDir:  opts.Host.CachePath(),
+		DataDir:   project.history.Project.Skills(),
 		Log:       opts.logger(),
 		Source:    opts.Host.Source,
 		Lean:      !out.full(),

@@ -43,6 +43,7 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	if pl.resolved.From("timeout") == job.Default {
 		spec.SetDefaultTimeout(providers.Catalogue{})
 	}
+	spec.Programs = t.recorded.Programs
 	spec.JobID, spec.RunID, spec.Version, spec.Verbose = t.jobID, o.RunID, version.String(), o.Verbose
 	spec.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}
 	for _, use := range spec.ModelUses() {

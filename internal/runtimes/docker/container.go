@@ -3,6 +3,7 @@ package docker
 import (
 	"fmt"
 	"net/netip"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -117,6 +118,12 @@ func (s *Site) runtimeOptions(config *container.Config, host *container.HostConf
 		homeDir: scratch(limits.CacheSize, "noexec"),
 	}
 	host.Mounts = []mount.Mount{s.mount(workDir)}
+	for _, dir := range s.plan.data {
+		host.Mounts = append(host.Mounts, mount.Mount{
+			Type: mount.TypeBind, Source: dir, Target: path.Join(dataDir, filepath.Base(dir)),
+			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate},
+		})
+	}
 	for _, dir := range s.plan.cover.Pinned {
 		// Mounted on itself: the kernel does not let go of a place where something is mounted.
 		host.Mounts = append(host.Mounts, s.mount(dir))

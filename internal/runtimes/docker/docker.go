@@ -25,6 +25,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -58,6 +59,9 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 	}
 	lock, err := runtimes.Lock(spec)
 	if err != nil {
+		return nil, err
+	}
+	if err := skills.RecordPrograms(&spec, lock); err != nil {
 		return nil, err
 	}
 	r := &runner{spec: spec, parts: parts, lock: lock}

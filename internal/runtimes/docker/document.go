@@ -24,6 +24,7 @@ import (
 const (
 	workDir = job.ContainerWorkspace
 	homeDir = "/home/perstack"
+	dataDir = "/data"
 
 	// defaultPath is where commands are looked for.
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -76,6 +77,9 @@ func (r *runner) document(on *Site) (*hostlink.Document, error) {
 	delete(d.Secrets.Proxies, engineListener)
 	if r.usesPackages() {
 		d.Addresses.Packages = skillsDir
+	}
+	if len(on.plan.data) > 0 {
+		d.Addresses.Data = dataDir
 	}
 	texts, err := secretTexts(d)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -22,6 +23,7 @@ import (
 type sitePlan struct {
 	spec  job.Spec // complete
 	cover Cover    // of its workspace
+	data  []string // directories of the host for data of skills, each named as in the container
 
 	// listeners of the proxy, without addresses. A listener without a token gets one, unless the
 	// proxy is Squid, which asks for none.
@@ -38,12 +40,21 @@ type sitePlan struct {
 // daemon is asked for anything.
 func (r *runner) plan(ctx context.Context) (sitePlan, error) {
 	w := r.spec.Workspace
-	cover, err := CoverWorkspace(ctx, w.Dir, w.Hidden, w.ReadOnly)
+	// The links that lead to programs cannot be mounted read-only: they are compared before a start.
+	frozen, _, err := skills.FrozenPrograms(r.spec.Experts, w.Dir, job.Docker, nil)
+	if err != nil {
+		return sitePlan{}, unfit("workspace: %w", err)
+	}
+	cover, err := CoverWorkspace(ctx, w.Dir, w.Hidden, slices.Concat(w.ReadOnly, frozen))
+	if err != nil {
+		return sitePlan{}, err
+	}
+	data, err := r.dataDirs(cover)
 	if err != nil {
 		return sitePlan{}, err
 	}
 	return sitePlan{
-		spec: r.spec, cover: cover,
+		spec: r.spec, cover: cover, data: data,
 		listeners: r.listeners(), upstream: r.model.Upstream,
 		log: r.parts.Log,
 	}, nil
@@ -59,6 +70,11 @@ func (p *sitePlan) check() error {
 	// What is not UTF-8 would reach the daemon as another name.
 	if dir := p.cover.Dir; !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
 		return fmt.Errorf("the workspace %q is not an absolute path in UTF-8", dir)
+	}
+	for _, dir := range p.data {
+		if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
+			return fmt.Errorf("the directory %q for data of a skill is not an absolute path in UTF-8", dir)
+		}
 	}
 	for _, covered := range slices.Concat(p.cover.Masked, p.cover.Frozen, p.cover.Pinned) {
 		if !utf8.ValidString(covered) || path.Clean(covered) != covered || !strings.HasPrefix(covered, workDir+"/") {

@@ -50,6 +50,8 @@ func (s *session) take(ctx context.Context, up hostlink.Up, t *talk) error {
 		return s.follower.Show(e)
 	case up.Log != nil:
 		s.relay(ctx, *up.Log)
+	case up.Note != nil, up.Found != nil:
+		return errors.New("the container lists tools, and a job was started")
 	case up.End != nil:
 		s.end = up.End
 	}
@@ -180,8 +182,11 @@ func (s *session) relay(ctx context.Context, l hostlink.Log) {
 const maxSaid = 2000
 
 // clean makes a text of the container safe to show.
-func (s *session) clean(text string) string {
-	text = s.redact(terminal.CleanLine(strings.ToValidUTF8(text, "\uFFFD")))
+func (s *session) clean(text string) string { return s.runner.clean(text) }
+
+// clean makes text from a container safe to print and to keep.
+func (r *runner) clean(text string) string {
+	text = r.parts.Secrets.Redact(terminal.CleanLine(strings.ToValidUTF8(text, "\uFFFD")))
 	if len(text) > maxSaid {
 		text = strings.ToValidUTF8(text[:maxSaid], "") + "..."
 	}

@@ -33,43 +33,14 @@ func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result,
 
 // run is Run with a function that says why this machine cannot sandbox programs.
 func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func() error) (engine.Result, error) {
-	lock, err := runtimes.Lock(spec)
-	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
-	}
-	files, err := openWorkspace(spec, parts)
-	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
-	}
-	defer files.Close()
-	if parts.Container == nil {
-		spec.Workspace.Dir = files.Path() // without links: the model is told the real path
-	}
-	sandboxes, remove, err := prepareSandboxes(spec, parts, files.Path(), available)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	at, err := prepare(&spec, parts, available)
 	if err != nil {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
 	}
-	defer remove()
-	supervisor := sandbox.NewSupervisor()
-	defer func() {
-		if err := supervisor.Close(); err != nil {
-			parts.Log.Error("commands may be running still", "error", err)
-		}
-	}()
-
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	site := &skills.Site{
-		Parts:     parts,
-		Lock:      lock,
-		Workspace: files,
-		Commands:  supervisor,
-		Packages:  &packages.Store{Dir: parts.CacheDir, Commands: supervisor, Environ: parts.Environ},
-		Sandboxes: sandboxes,
-	}
-	if c := parts.Container; c != nil && c.Packages != "" {
-		site.Packages.Dir, site.Packages.Sealed = c.Packages, true
-	}
+	defer at.close()
+	site, files := at.site, at.site.Workspace
 	open := site.Open
 	if size := limitSize(spec, files, cancel); size != nil {
 		site.Wrap = size.Watch
@@ -84,9 +55,84 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 	return engine.Execute(ctx, spec, parts, open)
 }
 
+// A place is what the skills of a job run in, and what has to be closed afterwards.
+type place struct {
+	site  *skills.Site
+	close func()
+}
+
+// prepare opens the workspace and makes the directories of skills. It completes the Spec.
+func prepare(spec *job.Spec, parts engine.Parts, available func() error) (_ *place, err error) {
+	var opened []func()
+	end := func() {
+		for _, close := range slices.Backward(opened) {
+			close()
+		}
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	lock, err := runtimes.Lock(*spec)
+	if err != nil {
+		return nil, err
+	}
+	reachable, _ := expert.Closure(spec.Experts, spec.Coordinator())
+	files, err := openWorkspace(*spec, parts, reachable)
+	if err != nil {
+		return nil, err
+	}
+	opened = append(opened, func() { files.Close() })
+	if parts.Container == nil {
+		spec.Workspace.Dir = files.Path() // without links: the model is told the real path
+		// In a container the host has recorded them.
+		if err := skills.RecordPrograms(spec, lock); err != nil {
+			return nil, err
+		}
+	}
+	held, err := skills.HoldPrograms(reachable, files.Path(), parts.Environ)
+	if err != nil {
+		return nil, err
+	}
+	sandboxes, remove, err := prepareSandboxes(*spec, parts, reachable, files.Path(), available)
+	if err != nil {
+		return nil, err
+	}
+	opened = append(opened, remove)
+	data, removeData, err := dataDir(parts, reachable)
+	if err != nil {
+		return nil, err
+	}
+	opened = append(opened, removeData)
+	supervisor := sandbox.NewSupervisor()
+	opened = append(opened, func() {
+		if err := supervisor.Close(); err != nil {
+			parts.Log.Error("commands may be running still", "error", err)
+		}
+	})
+	site := &skills.Site{
+		Parts:     parts,
+		Lock:      lock,
+		Workspace: files,
+		Commands:  supervisor,
+		Packages:  &packages.Store{Dir: parts.CacheDir, Commands: supervisor, Environ: parts.Environ},
+		Data:      data,
+		Programs:  spec.Programs,
+		Held:      held,
+		Sandboxes: sandboxes,
+	}
+	if c := parts.Container; c != nil && c.Packages != "" {
+		site.Packages.Dir, site.Packages.Sealed = c.Packages, true
+	}
+	return &place{site, end}, nil
+}
+
 // openWorkspace opens the workspace. Packages can lie in it, if it is the user's home; a
 // tool that could write there would change what skills run.
-func openWorkspace(spec job.Spec, parts engine.Parts) (*workspace.Workspace, error) {
+//
+// Nor can tools change what the skills of the job are started from.
+func openWorkspace(spec job.Spec, parts engine.Parts, experts []*expert.Expert) (*workspace.Workspace, error) {
 	dir, hidden, readOnly := spec.Workspace.Dir, spec.Workspace.Hidden, spec.Workspace.ReadOnly
 	if c := parts.Container; c != nil {
 		dir, hidden, readOnly = c.Workspace, c.Hidden, c.ReadOnly
@@ -94,7 +140,29 @@ func openWorkspace(spec job.Spec, parts engine.Parts) (*workspace.Workspace, err
 	if parts.CacheDir != "" {
 		hidden = append(slices.Clip(hidden), parts.CacheDir)
 	}
-	return workspace.Open(dir, workspace.Options{Protected: hidden, ReadOnly: readOnly})
+	frozen, links, err := skills.FrozenPrograms(experts, dir, job.Local, parts.Environ)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
+	}
+	return workspace.Open(dir, workspace.Options{Protected: hidden, ReadOnly: slices.Concat(readOnly, frozen, links)})
+}
+
+// dataDir returns where skills have directories for their data. Without a place for it, it is
+// removed when the job ends.
+func dataDir(parts engine.Parts, experts []*expert.Expert) (dir string, remove func(), err error) {
+	dir, temporary := parts.DataDir, ""
+	if c := parts.Container; c != nil {
+		dir, temporary = c.Data, c.Tmp
+	}
+	if dir != "" || !skills.NeedData(experts) {
+		return dir, func() {}, nil
+	}
+	dir, clear, err := skills.MakeData(temporary)
+	return dir, func() {
+		if err := clear(); err != nil {
+			parts.Log.Warn("the directory for data of skills is still there", "error", err)
+		}
+	}, err
 }
 
 // limitSize returns the watch that cancels a run when the workspace takes more bytes than
@@ -117,7 +185,7 @@ func limitSize(spec job.Spec, files *workspace.Workspace, cancel context.CancelC
 // prepareSandboxes returns the sandboxes for the programs of a job, with their directories, and
 // a function that removes these; nil if no program needs one. A job that needs a sandbox is
 // refused as a whole if this machine has none.
-func prepareSandboxes(spec job.Spec, parts engine.Parts, workspace string, available func() error) (*skills.Sandboxes, func(), error) {
+func prepareSandboxes(spec job.Spec, parts engine.Parts, reachable []*expert.Expert, workspace string, available func() error) (*skills.Sandboxes, func(), error) {
 	none := func() {}
 	if spec.Isolation.SharedSandbox {
 		return nil, none, nil
@@ -126,7 +194,6 @@ func prepareSandboxes(spec job.Spec, parts engine.Parts, workspace string, avail
 	if c := parts.Container; c != nil {
 		wanted = &skills.Sandboxes{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
 	}
-	reachable, _ := expert.Closure(spec.Experts, spec.Coordinator())
 	locked := slices.IndexFunc(reachable, wanted.ContainAny)
 	if locked < 0 {
 		return nil, none, nil

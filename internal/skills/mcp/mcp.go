@@ -107,6 +107,7 @@ type Remote struct {
 // A Skill is an MCP server as a [skill.Skill].
 type Skill struct {
 	o         Options
+	patient   bool // the user has said how long a start may take
 	lineLimit *lineLimit
 
 	mu       sync.Mutex
@@ -121,9 +122,10 @@ type Skill struct {
 
 // New returns a skill. It starts nothing: Start, Tools and Call do.
 func New(o Options) *Skill {
+	patient := o.StartTimeout != 0
 	o.StartTimeout = cmp.Or(o.StartTimeout, DefaultStartTimeout)
 	o.CallTimeout = cmp.Or(o.CallTimeout, DefaultCallTimeout)
-	return &Skill{o: o, lineLimit: &lineLimit{now: o.Now, report: func(line string) {
+	return &Skill{o: o, patient: patient, lineLimit: &lineLimit{now: o.Now, report: func(line string) {
 		o.Report(event.SkillStderr{SkillName: o.Name, Message: line})
 	}}}
 }

@@ -20,9 +20,12 @@ type pipe struct {
 	out    io.Writer
 	frames chan []byte // to be written
 
+	strayed chan struct{} // closed when a line was not a message
+
 	mu     sync.Mutex
 	broken error  // of writing
 	stray  string // the first line that was not a message
+	spoke  bool   // a line was a message
 }
 
 // writeAhead is how many messages are buffered for a server that reads slowly.
@@ -30,7 +33,7 @@ const writeAhead = 16
 
 // newPipe uses the values of a context, not its end.
 func newPipe(ctx context.Context, in io.Reader, out io.Writer) *pipe {
-	p := &pipe{inbox: newInbox(ctx), out: out, frames: make(chan []byte, writeAhead)}
+	p := &pipe{inbox: newInbox(ctx), out: out, frames: make(chan []byte, writeAhead), strayed: make(chan struct{})}
 	go p.readAll(bufio.NewReaderSize(in, 64<<10))
 	go p.writeAll()
 	return p
@@ -64,9 +67,20 @@ func (p *pipe) readAll(in *bufio.Reader) {
 func (p *pipe) notice(line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stray == "" && line[0] != '{' && !rawjson.Value(line).IsValid() {
-		p.stray = string(line[:min(len(line), maxLineBytes)])
+	if line[0] == '{' || rawjson.Value(line).IsValid() {
+		p.spoke = true
+		return
 	}
+	if p.stray == "" {
+		p.stray = string(line[:min(len(line), maxLineBytes)])
+		close(p.strayed)
+	}
+}
+
+func (p *pipe) hasSpoken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spoke
 }
 
 func (p *pipe) firstStray() string {

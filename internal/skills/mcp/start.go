@@ -38,16 +38,18 @@ func (s *Skill) start(life context.Context) (*server, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(life, s.o.StartTimeout, errStartTimeout)
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	clock := timing{began: s.o.Now()}
 	var sv *server
 	var err error
 	if s.o.Remote != nil {
 		sv, err = s.reach(ctx, life, &clock)
 	} else {
-		sv, err = s.spawn(ctx, life, process, &clock, "")
+		sv, err = s.spawn(ctx, life, process, &clock, "", giveUp)
 		if sv != nil && err != nil && sv.guard.endedProbing() && ctx.Err() == nil {
 			// It ended at a request that it does not know: use the older protocol.
-			sv, err = s.spawn(ctx, life, process, &clock, lastHello)
+			sv, err = s.spawn(ctx, life, process, &clock, lastHello, giveUp)
 		}
 	}
 	if err != nil {
@@ -67,7 +69,7 @@ func (s *Skill) start(life context.Context) (*server, error) {
 
 // spawn starts the process and connects to it. With an error the returned server, if any, has
 // ended.
-func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing, askFor string) (*server, error) {
+func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing, askFor string, giveUp context.CancelCauseFunc) (*server, error) {
 	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: process.Command, Args: append([]string{}, process.Args...)})
 	clock.began = s.o.Now()
 	label := s.o.Redact(strings.Join(append([]string{process.Command}, process.Args...), " "))
@@ -80,7 +82,33 @@ func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing,
 	clock.spawned = s.o.Now()
 	go sv.listen()
 	sv.pipe = newPipe(ctx, sv.process.Stdout, sv.process.Stdin)
+	if !s.patient {
+		go sv.pipe.giveUpIfStray(ctx, giveUp)
+	}
 	return sv, sv.handshake(ctx, sv.pipe, clock, askFor)
+}
+
+// strayTimeout is how long a program has that wrote something else than a message before it sent
+// one. Some servers greet people on standard output, and then work. Those that need longer can
+// have a startTimeout.
+const strayTimeout = 5 * time.Second
+
+var errNoServer = errors.New("it sent no message")
+
+// giveUpIfStray gives a start up if the program is no MCP server.
+func (p *pipe) giveUpIfStray(ctx context.Context, giveUp context.CancelCauseFunc) {
+	select {
+	case <-p.strayed:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-time.After(strayTimeout):
+		if !p.hasSpoken() {
+			giveUp(errNoServer)
+		}
+	case <-ctx.Done():
+	}
 }
 
 // reach connects to a remote server with the first transport that it offers.
@@ -169,6 +197,8 @@ func (s *Skill) startError(ctx context.Context, sv *server, err error) error {
 		if sv == nil && s.o.Remote != nil {
 			err = fmt.Errorf("%s: %w", s.o.Remote.label(), err)
 		}
+	case errors.Is(context.Cause(ctx), errNoServer):
+		err = fmt.Errorf("the server did not answer%s", stray)
 	case ctx.Err() != nil:
 		return s.named(errClosed)
 	case sv != nil && isEnd(err):

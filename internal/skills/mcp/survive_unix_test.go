@@ -93,7 +93,9 @@ func TestNoServer(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
 		`echo hello world; while read x; do :; done`: `not ready within 1s: it wrote "hello world" where a message was expected`,
-		`echo usage: x; exit 2`:                      `ended before it was ready (exit status 2): it wrote "usage: x" where a message was expected`,
+		// The default of a minute is not waited for.
+		`echo listening on port 80; while read x; do :; done`: `the server did not answer: it wrote "listening on port 80" where a message was expected; check that the command starts an MCP server`,
+		`echo usage: x; exit 2`:                               `ended before it was ready (exit status 2): it wrote "usage: x" where a message was expected`,
 	} {
 		b := newBench(t, func(o *mcp.Options) {
 			if strings.Contains(want, "1s") {

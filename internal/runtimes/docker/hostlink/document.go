@@ -29,7 +29,9 @@ type Document struct {
 	Protocol int    `json:"protocol"`
 	Version  string `json:"version"` // of the perstack that wrote it
 
-	Spec      job.Spec  `json:"spec"`
+	Spec job.Spec `json:"spec"`
+	// Discover asks for the tools of the skills of the Spec. No job is run.
+	Discover  bool      `json:"discover,omitzero"`
 	Addresses Addresses `json:"addresses"`
 	Secrets   Secrets   `json:"secrets"`
 
@@ -45,6 +47,7 @@ type Addresses struct {
 	Environ   []string `json:"environ,omitzero"`   // harmless variables of commands, "NAME=value"
 	Roots     string   `json:"roots,omitzero"`     // file of the image with the certificate authorities to trust
 	Packages  string   `json:"packages,omitzero"`  // directory of the image with the packages of skills
+	Data      string   `json:"data,omitzero"`      // directory of the container in which skills have theirs for data
 	Gateway   string   `json:"gateway"`            // address that the host would have on the container's network
 	Tokenless bool     `json:"tokenless,omitzero"` // the proxy asks for no token (Squid): only sandboxes keep skills apart
 }

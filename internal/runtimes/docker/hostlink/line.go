@@ -23,6 +23,8 @@ type Up struct {
 	Show   rawjson.Value `json:"show,omitzero"`   // an event that is not kept
 	Alive  bool          `json:"alive,omitzero"`
 	Log    *Log          `json:"log,omitzero"`
+	Note   *Note         `json:"note,omitzero"`
+	Found  *Found        `json:"found,omitzero"`
 	End    *End          `json:"end,omitzero"`
 }
 
@@ -49,6 +51,21 @@ type Append struct {
 type Log struct {
 	Level string `json:"level"` // as slog writes it
 	Text  string `json:"text"`
+}
+
+// A Note is what the server of a skill wrote while it was asked for its tools.
+type Note struct {
+	Expert string `json:"expert"` // key
+	Skill  string `json:"skill"`
+	Text   string `json:"text"`
+}
+
+// A Found has the tools of a skill, as its server described them, or why there are none.
+type Found struct {
+	Expert string          `json:"expert"` // key
+	Skill  string          `json:"skill"`
+	Tools  []rawjson.Value `json:"tools,omitempty"`
+	Error  string          `json:"error,omitzero"`
 }
 
 // An End is the last line: the engine has returned. Error is empty if it recorded how

@@ -55,9 +55,9 @@ var (
 // Init makes this program able to be the one in a container. In a process that was started
 // there it does the work of the container and does not return. The main function calls it
 // behind [sandbox.Init], which makes the program able to start others.
-func Init(runJob RunFunc) {
+func Init(runJob RunFunc, list DiscoverFunc) {
 	if len(os.Args) > 1 && os.Args[0] == Program && os.Args[1] == mark {
-		os.Exit(start(os.Args[2:], runJob))
+		os.Exit(start(os.Args[2:], runJob, list))
 	}
 	markInit()
 }
@@ -80,7 +80,7 @@ const (
 )
 
 // start prepares this process as a main function does, and does its work.
-func start(args []string, runJob RunFunc) int {
+func start(args []string, runJob RunFunc, list DiscoverFunc) int {
 	process.DelayCollection()
 	if err := sandbox.Harden(); err != nil { // before any secret is read
 		fmt.Fprintln(os.Stderr, "perstack:", err)
@@ -88,7 +88,7 @@ func start(args []string, runJob RunFunc) int {
 	}
 	environ := os.Environ()
 	process.Forget(environ)
-	p := &program{stdin: os.Stdin, stdout: os.Stdout, environ: environ, runJob: runJob}
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, environ: environ, runJob: runJob, list: list}
 	runtimes.HideAllKeys(&p.secrets, p.getenv)
 	p.stderr = p.secrets.Writer(os.Stderr)
 	ctx, stop := process.Interruptible(context.Background(), p.stderr, p.begun.Load)
@@ -103,6 +103,7 @@ type program struct {
 	environ        []string
 	secrets        secret.Set
 	runJob         RunFunc
+	list           DiscoverFunc
 	begun          atomic.Bool // the job has begun, and is saved when it is stopped
 }
 
@@ -119,7 +120,7 @@ func (p *program) do(ctx context.Context, args []string) error {
 	case part == partEngine && len(args) == 0:
 		return run(ctx, &options{
 			stdin: p.stdin, stdout: p.stdout, path: p.getenv("PATH"), secrets: &p.secrets,
-			source: engine.SystemSource(), runJob: p.runJob, begun: func() { p.begun.Store(true) },
+			source: engine.SystemSource(), runJob: p.runJob, list: p.list, begun: func() { p.begun.Store(true) },
 		})
 	case part == partProxy && len(args) == 0:
 	case part == partSquid:

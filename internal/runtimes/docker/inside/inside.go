@@ -35,10 +35,15 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A RunFunc runs a job. It is perstack.Run, which this package cannot import.
 type RunFunc func(context.Context, job.Spec, engine.Parts) iter.Seq2[event.Event, error]
+
+// A DiscoverFunc lists the tools of the skills of a Spec. It tells what servers write, and what
+// each skill offers: definitions of tools, or an error.
+type DiscoverFunc func(ctx context.Context, spec job.Spec, parts engine.Parts, note func(key, skill, line string), found func(key, skill string, tools []rawjson.Value, err error)) error
 
 // options are what the engine's container works with.
 type options struct {
@@ -48,6 +53,7 @@ type options struct {
 	secrets *secret.Set
 	source  engine.Source
 	runJob  RunFunc
+	list    DiscoverFunc
 	begun   func() // called when the job begins, and there is something to save
 	// check tests the isolation; nil means [selftest.Run].
 	check func(context.Context, selftest.Spec) []selftest.Result
@@ -205,6 +211,9 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		Container: w.container(),
 		Done:      func(r engine.Result) { result = r },
 	}
+	if d.Discover {
+		return result, w.discover(ctx, parts)
+	}
 	if parts.Model, err = w.model(parts); err != nil {
 		return result, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
 	}
@@ -218,6 +227,22 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		}
 	}
 	return result, nil
+}
+
+// discover tells the host which tools the skills of the Spec offer.
+func (w *work) discover(ctx context.Context, parts engine.Parts) error {
+	send := func(up hostlink.Up) {
+		_ = w.conn.Send(up) // a host that is gone ends this process
+	}
+	return w.opts.list(ctx, w.document.Spec, parts, func(key, skill, line string) {
+		send(hostlink.Up{Note: &hostlink.Note{Expert: key, Skill: skill, Text: w.clean(line)}})
+	}, func(key, skill string, tools []rawjson.Value, err error) {
+		found := &hostlink.Found{Expert: key, Skill: skill, Tools: tools}
+		if err != nil {
+			found.Error = cmp.Or(w.clean(err.Error()), "unknown error")
+		}
+		send(hostlink.Up{Found: found})
+	})
 }
 
 // model opens the model with what came along and nothing else.

@@ -26,7 +26,7 @@ func (w *work) container() *engine.Container {
 	c := &engine.Container{
 		Workspace: at.Workspace, Hidden: at.Hidden, ReadOnly: at.ReadOnly,
 		Proxy: secrets.Proxy, Proxies: secrets.Proxies,
-		Authorities: at.Roots, Packages: at.Packages,
+		Authorities: at.Roots, Packages: at.Packages, Data: at.Data,
 		Tmp: cmp.Or(w.opts.tmp, tmpDir), Home: cmp.Or(w.opts.home, homeDir), MaxTasks: maxTasks("/sys/fs/cgroup"),
 		Env: secrets.Env,
 	}
@@ -34,8 +34,10 @@ func (w *work) container() *engine.Container {
 		"/proc", "/sys", "/dev", "/tmp", "/home", "/root", "/run", "/var/run", "/workspace", "/skills", "/perstack",
 		at.Workspace, c.Tmp, c.Home,
 	}
-	if at.Packages != "" {
-		apart = append(apart, at.Packages)
+	for _, dir := range []string{at.Packages, at.Data} {
+		if dir != "" {
+			apart = append(apart, dir)
+		}
 	}
 	c.System = append(landlock.SystemPaths(), allBut("/", apart)...)
 	return c

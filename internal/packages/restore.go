@@ -1,0 +1,236 @@
+package packages
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/perstack-go/perstack/internal/userfile"
+)
+
+// An item is a file, directory or link of a copy.
+type item struct {
+	name string      // in the copy, with slashes
+	kind fs.FileMode // 0, fs.ModeDir or fs.ModeSymlink
+	from string      // the file to copy, or the target of the link
+	run  bool        // the file can be executed
+}
+
+// listName is the file that says which files of the copy are not the skill's own. The skill can
+// change it, and then loses files of its own or keeps those of an older version.
+const listName = ".perstack-files"
+
+const maxList = 16 << 20 // bytes
+
+// attempts is how often restoring is tried: another job of the project can do so at the same time.
+const attempts = 3
+
+// restore brings a directory to a state in which it has the wanted items. They come after the
+// directories that they are in. Other files stay, except those of an older version, and other
+// packages among the modules: they would be loaded instead of those that were verified.
+func restore(dir string, wanted []item) (err error) {
+	for range attempts {
+		if err = restoreOnce(dir, wanted); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("make a copy of it: %w", err)
+}
+
+func restoreOnce(dir string, wanted []item) error {
+	root, err := os.OpenRoot(dir) // nothing outside is reached, whatever links the skill has made
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	c := &copyDir{root, make(map[string]bool, len(wanted))}
+	for _, it := range wanted {
+		c.wanted[it.name] = true
+	}
+	if err := c.removeOld(); err != nil {
+		return err
+	}
+	for _, it := range wanted {
+		if err := c.bring(it); err != nil {
+			return err
+		}
+	}
+	for _, it := range wanted {
+		if it.kind.IsDir() {
+			if err := c.removeStrange(it.name); err != nil {
+				return err
+			}
+		}
+	}
+	return c.writeList(wanted)
+}
+
+type copyDir struct {
+	root   *os.Root
+	wanted map[string]bool
+}
+
+// removeOld removes files of an older version of the package.
+func (c *copyDir) removeOld() error {
+	info, err := c.root.Lstat(listName)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := c.root.OpenFile(listName, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxList))
+	if err != nil {
+		return nil //nolint:nilerr // a list that cannot be read says nothing
+	}
+	for name := range strings.SplitSeq(string(data), "\n") {
+		if name == "" || c.wanted[name] || !fs.ValidPath(name) {
+			continue
+		}
+		if err := c.root.Remove(name); err != nil && !isGone(err) && !isNotEmpty(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isGone reports that there is nothing to remove.
+func isGone(err error) bool { return userfile.Absent(err) }
+
+// isNotEmpty reports that a directory has files of the skill in it.
+func isNotEmpty(err error) bool {
+	return errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist)
+}
+
+// bring brings one item into its place.
+func (c *copyDir) bring(it item) error {
+	info, err := c.root.Lstat(it.name)
+	if err != nil && !isGone(err) {
+		return err
+	}
+	if err == nil && c.isThere(it, info) {
+		return nil
+	}
+	if err == nil {
+		if err := c.root.RemoveAll(it.name); err != nil {
+			return err
+		}
+	}
+	switch {
+	case it.kind.IsDir():
+		return c.root.Mkdir(it.name, 0o700)
+	case it.kind&fs.ModeSymlink != 0:
+		return c.root.Symlink(it.from, it.name)
+	}
+	return c.copyFile(it)
+}
+
+// isThere reports whether something is the item already. The rights of a directory are restored.
+func (c *copyDir) isThere(it item, info fs.FileInfo) bool {
+	switch {
+	case it.kind.IsDir():
+		return info.IsDir() && (info.Mode().Perm() == 0o700 || c.root.Chmod(it.name, 0o700) == nil)
+	case it.kind&fs.ModeSymlink != 0:
+		target, err := c.root.Readlink(it.name)
+		return err == nil && target == it.from
+	}
+	return info.Mode().IsRegular() && info.Mode().Perm() == it.mode() && c.isSame(it, info)
+}
+
+func (it item) mode() fs.FileMode {
+	if it.run {
+		return 0o700
+	}
+	return 0o600
+}
+
+// isSame compares a file with the one that it is a copy of.
+func (c *copyDir) isSame(it item, info fs.FileInfo) bool {
+	from, err := userfile.OpenRegular(it.from)
+	if err != nil {
+		return false
+	}
+	defer from.Close()
+	if there, err := from.Stat(); err != nil || there.Size() != info.Size() {
+		return false
+	}
+	to, err := c.root.OpenFile(it.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer to.Close()
+	a, b := make([]byte, 32<<10), make([]byte, 32<<10)
+	for {
+		n, errA := io.ReadFull(from, a)
+		m, errB := io.ReadFull(to, b)
+		if !bytes.Equal(a[:n], b[:m]) {
+			return false
+		}
+		if errA != nil || errB != nil {
+			return isEnd(errA) && isEnd(errB)
+		}
+	}
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+func (c *copyDir) copyFile(it item) error {
+	from, err := userfile.OpenRegular(it.from)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := c.root.OpenFile(it.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, it.mode())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from) // a file system that can share blocks does so
+	return errors.Join(err, to.Chmod(it.mode()), to.Close())
+}
+
+// removeStrange removes what the skill has put into a directory of the copy, if code would be
+// loaded from there instead of from the verified files: everything among the modules, and what
+// tells Node where modules are.
+func (c *copyDir) removeStrange(dir string) error {
+	d, err := c.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	names, err := d.Readdirnames(-1)
+	d.Close()
+	if err != nil {
+		return err
+	}
+	holdsModules := dir == modules || dir == uvModules || path.Dir(dir) == modules && isScope(dir)
+	for _, name := range names {
+		at := path.Join(dir, name)
+		if !c.wanted[at] && (holdsModules || name == modules || name == manifestName) {
+			if err := c.root.RemoveAll(at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *copyDir) writeList(wanted []item) error {
+	names := make([]string, 0, len(wanted))
+	for _, it := range slices.Backward(wanted) { // what is in a directory before the directory
+		if !strings.Contains(it.name, "\n") {
+			names = append(names, it.name)
+		}
+	}
+	if err := c.root.RemoveAll(listName); err != nil {
+		return err
+	}
+	return c.root.WriteFile(listName, []byte(strings.Join(names, "\n")+"\n"), 0o600)
+}

@@ -1,0 +1,303 @@
+// Package programs knows which files of a workspace a skill is started from: its program, its
+// scripts, and the directories that they lie in. It says what these files contain, so that a run
+// can tell whether they are still those that were installed.
+//
+// What lies outside of the workspace is no concern of this package: no tool can write there. It
+// starts nothing and changes nothing. Start reading at [Find], then [Program.Digest].
+package programs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/workspace"
+)
+
+// A Program is what a skill is started from, as far as it lies in the workspace. All paths are
+// relative to the workspace and have slashes.
+type Program struct {
+	Files []string // the program and its scripts, without links; some may not exist
+	Dirs  []string // directories around them that belong to the program
+	Links []string // symbolic links in the workspace that lead to them
+	// Bare are those of Files whose directory is not covered, with the reason.
+	Bare []Bare
+
+	dir     string   // of the workspace, without links
+	aliases []string // other paths of it
+}
+
+// A Bare is a file of a program that is covered alone: files beside it can change.
+type Bare struct{ File, Why string }
+
+// The limits of the directory of a program.
+const (
+	maxFiles = 5_000
+	maxBytes = 512 << 20
+)
+
+// Find returns what of a command line lies in the workspace. Relative paths start there, and paths
+// below an alias lead there: it is where a container has the workspace. A program that is named
+// without a path is not looked for: see [Named].
+func Find(dir string, argv []string, aliases ...string) (*Program, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{dir: real, aliases: aliases}
+	for _, c := range candidates(argv, p.isThere) {
+		p.add(c)
+	}
+	p.cover()
+	return p, nil
+}
+
+// Named is [Find] for a program that was found in PATH, by its absolute path.
+func Named(dir, path string) (*Program, error) { return Find(dir, []string{path}) }
+
+// Empty reports whether nothing of the program lies in the workspace.
+func (p *Program) Empty() bool { return len(p.Files) == 0 && len(p.Dirs) == 0 && len(p.Links) == 0 }
+
+// Frozen are the absolute paths that must not change while the skill can be started, without
+// links.
+func (p *Program) Frozen() (paths []string) {
+	for _, name := range p.Dirs {
+		paths = append(paths, p.path(name))
+	}
+	for _, name := range p.Files {
+		if !slices.ContainsFunc(p.Dirs, func(dir string) bool { return isBelow(name, dir) }) {
+			paths = append(paths, p.path(name))
+		}
+	}
+	return paths
+}
+
+// LinkPaths are the absolute paths of the links.
+func (p *Program) LinkPaths() (paths []string) {
+	for _, name := range p.Links {
+		paths = append(paths, p.path(name))
+	}
+	return paths
+}
+
+func (p *Program) isThere(path string) bool {
+	end, _ := p.resolve(path)
+	_, err := os.Lstat(end)
+	return err == nil && !workspace.IsEnvFile(filepath.Base(end))
+}
+
+func (p *Program) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
+
+// add adds what a candidate leads to.
+func (p *Program) add(c candidate) {
+	end, links := p.resolve(c.path)
+	p.Links = append(p.Links, links...)
+	name, inside := p.name(end)
+	if !inside {
+		return
+	}
+	info, err := os.Lstat(end)
+	switch {
+	case err != nil:
+		if c.certain {
+			p.Files = append(p.Files, name)
+		}
+	case info.IsDir() && c.dir:
+		p.addDir(name)
+	case info.IsDir(), workspace.IsEnvFile(filepath.Base(end)):
+	case c.certain || c.operand || isCode(end, info):
+		p.Files = append(p.Files, name)
+	}
+}
+
+// addDir adds a directory that an interpreter is given: what it starts there.
+func (p *Program) addDir(name string) {
+	if name != "." {
+		p.Dirs = append(p.Dirs, name)
+		return
+	}
+	for _, main := range []string{"package.json", "index.js", "__main__.py", "main.py", "pyproject.toml"} {
+		if info, err := os.Lstat(p.path(main)); err == nil && info.Mode().IsRegular() {
+			p.Files = append(p.Files, main)
+		}
+	}
+}
+
+// cover finds the directories that belong to the program, and removes duplicates.
+func (p *Program) cover() {
+	for i, dir := range p.Dirs { // a directory that was named, such as a part of a package
+		if top, ok := p.top(dir); ok {
+			p.Dirs[i] = top
+		}
+	}
+	p.Dirs = p.withLinked(unique(p.Dirs))
+	p.Files = unique(p.Files)
+	for _, file := range p.Files {
+		if slices.ContainsFunc(p.Dirs, func(dir string) bool { return isBelow(file, dir) }) {
+			continue
+		}
+		dir, ok := p.top(parent(file))
+		switch {
+		case !ok:
+			p.Bare = append(p.Bare, Bare{file, "it lies in the workspace itself, where other files change"})
+		default:
+			p.Dirs = p.withLinked(append(p.Dirs, dir))
+		}
+	}
+	p.Dirs = p.limited(unique(p.Dirs))
+	p.Links = unique(p.Links)
+}
+
+// top returns the directory of a program around one of its directories: the nearest that has a
+// package.json or pyproject.toml, else the directory itself. It is false for the workspace.
+func (p *Program) top(dir string) (string, bool) {
+	for at := dir; ; at = parent(at) {
+		for _, name := range []string{"package.json", "pyproject.toml"} {
+			if info, err := os.Lstat(filepath.Join(p.path(at), name)); err == nil && !info.IsDir() {
+				return at, at != "."
+			}
+		}
+		if at == "." {
+			return dir, dir != "."
+		}
+	}
+}
+
+// limited removes directories that are too large to be compared at each start, and notes which
+// files they leave alone.
+func (p *Program) limited(dirs []string) (kept []string) {
+	files, bytes := maxFiles, int64(maxBytes)
+	for _, dir := range dirs {
+		if p.fits(dir, &files, &bytes) {
+			kept = append(kept, dir)
+			continue
+		}
+		for _, file := range p.Files {
+			if isBelow(file, dir) {
+				p.Bare = append(p.Bare, Bare{file, "the directory " + dir + " has more than 5,000 files or 512 MiB"})
+			}
+		}
+	}
+	return kept
+}
+
+func (p *Program) fits(dir string, files *int, bytes *int64) bool {
+	fits := true
+	_ = p.walk(dir, func(_ string, info fs.FileInfo) error {
+		*files--
+		if info.Mode().IsRegular() {
+			*bytes -= info.Size()
+		}
+		if *files < 0 || *bytes < 0 {
+			fits = false
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return fits
+}
+
+// withLinked adds the directories of the workspace that links in these directories lead to, as
+// package managers make them for the packages of one repository.
+func (p *Program) withLinked(dirs []string) []string {
+	for i := 0; i < len(dirs) && len(dirs) < maxLinked; i++ {
+		seen := 0
+		_ = p.walk(dirs[i], func(name string, info fs.FileInfo) error {
+			if seen++; seen > maxFiles {
+				return fs.SkipAll
+			}
+			if info.Mode()&fs.ModeSymlink == 0 {
+				return nil
+			}
+			end, _ := p.resolve(p.path(name))
+			to, inside := p.name(end)
+			if target, err := os.Lstat(end); err != nil || !inside || !target.IsDir() || to == "." {
+				return nil
+			}
+			if !slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(to, dir) }) {
+				dirs = append(dirs, to)
+			}
+			return nil
+		})
+	}
+	return dirs
+}
+
+const maxLinked = 100
+
+// name returns the path of something in the workspace; false if it is not in there.
+func (p *Program) name(path string) (string, bool) {
+	rel, err := filepath.Rel(p.dir, path)
+	if err != nil || rel != "." && !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// resolve returns where a path leads, and the links of the workspace on the way. A path that does
+// not exist is resolved as far as it does.
+func (p *Program) resolve(path string) (end string, links []string) {
+	for _, alias := range p.aliases {
+		if rest, ok := strings.CutPrefix(filepath.ToSlash(path), alias+"/"); ok {
+			path = filepath.FromSlash(rest)
+		}
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.dir, path)
+	}
+	volume := filepath.VolumeName(path)
+	at, todo := volume+string(filepath.Separator), split(path[len(volume):])
+	for steps := 0; len(todo) > 0 && steps < maxSteps; steps++ {
+		name := todo[0]
+		todo = todo[1:]
+		if name == ".." {
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		if link, inside := p.name(next); inside {
+			links = append(links, link)
+		}
+		if filepath.IsAbs(target) {
+			at = filepath.VolumeName(target) + string(filepath.Separator)
+		}
+		todo = append(split(target[len(filepath.VolumeName(target)):]), todo...)
+	}
+	return filepath.Join(append([]string{at}, todo...)...), links
+}
+
+const maxSteps = 1000 // of one path, those of links included
+
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(uint8(c)) })
+}
+
+func parent(name string) string {
+	dir, _, found := cutLast(name)
+	if !found {
+		return "."
+	}
+	return dir
+}
+
+func cutLast(name string) (dir, base string, found bool) {
+	i := strings.LastIndexByte(name, '/')
+	if i < 0 {
+		return "", name, false
+	}
+	return name[:i], name[i+1:], true
+}
+
+func isBelow(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+
+func unique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,208 @@
+package programs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// project makes a directory with files, by path. A text that begins with "->" makes a link.
+func project(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if target, ok := strings.CutPrefix(text, "->"); ok {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func find(t *testing.T, dir string, argv ...string) *Program {
+	t.Helper()
+	p, err := Find(dir, argv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestFind(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	dir := project(t, map[string]string{
+		"server.js": "a", "package.json": "{}", "data.db": "x", ".env": "KEY=1", "tool": "#!/bin/sh\n",
+		"srv/package.json": "{}", "srv/dist/index.js": "b", "srv/lib/c.js": "c",
+		"tools/one.py": "d", "tools/two.py": "e", "py/pyproject.toml": "", "py/src/main.py": "f",
+		"link.js": "->srv/dist/index.js", "away": "->/usr/bin/env", "mod/__main__.py": "g", "deep/src/app.js": "h",
+		"mono/package.json": "{}", "mono/a/package.json": "{}", "mono/a/index.js": "i", "mono/a/node_modules/b": "->../../b", "mono/b/index.js": "j",
+	})
+	tests := []struct {
+		argv  string
+		files string
+		dirs  string
+		links string
+		bare  int
+	}{
+		{"node server.js", "server.js", "", "", 1},
+		{"node server", "server.js", "", "", 1},
+		{"./tool", "tool", "", "", 1},
+		{"node srv/dist/index.js", "srv/dist/index.js", "srv", "", 0},
+		{"node srv", "", "srv", "", 0},
+		{"node ./srv/dist/missing.js", "srv/dist/missing.js", "srv", "", 0},
+		{"node missing.js", "missing.js", "", "", 1},
+		{"node --require=./srv/lib/c.js server.js", "server.js srv/lib/c.js", "srv", "", 1},
+		{"node --env-file .env server", "server.js", "", "", 1},
+		{"node link.js", "srv/dist/index.js", "srv", "link.js", 0},
+		{"./away", "", "", "away", 0},
+		{"node deep/src/app.js", "deep/src/app.js", "", "", 1}, // the package is the workspace
+		{"node mono/a/index.js", "mono/a/index.js", "mono/a mono/b", "", 0},
+		{"python3.12 -m mod", "mod/__main__.py", "mod", "", 0},
+		{"python3 py/src/main.py", "py/src/main.py", "py", "", 0},
+		{"uv --directory py run src/main.py", "src/main.py", "py", "", 1},
+		{"env FOO=1 node server.js data.db", "server.js", "", "", 1},
+		{"mcp-sqlite data.db", "", "", "", 0},
+		{"mcp-files srv", "", "", "", 0},
+		{"mcp-plugins srv/lib/c.js", "srv/lib/c.js", "srv", "", 0},
+		{"/usr/bin/env node", "", "", "", 0},
+		{dir + "/srv/dist/index.js", "srv/dist/index.js", "srv", "", 0},
+		{"./srv/../tool", "tool", "", "", 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.argv, func(t *testing.T) {
+			p := find(t, dir, strings.Fields(tt.argv)...)
+			got := fmt.Sprint(p.Files, p.Dirs, p.Links, len(p.Bare))
+			want := fmt.Sprint(strings.Fields(tt.files), strings.Fields(tt.dirs), strings.Fields(tt.links), tt.bare)
+			if got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// A path of the container leads into the workspace, if a container has it there.
+func TestAlias(t *testing.T) {
+	dir := project(t, map[string]string{"srv/index.js": "a"})
+	for _, argv := range [][]string{{"/workspace/srv/index.js"}, {"node", "--import=/workspace/srv/index.js"}} {
+		p, err := Find(dir, argv, "/workspace")
+		if err != nil || !slices.Equal(p.Dirs, []string{"srv"}) {
+			t.Errorf("%q: %+v, %v", argv, p, err)
+		}
+		if p := find(t, dir, argv...); !p.Empty() {
+			t.Errorf("%q without a container: %+v", argv, p)
+		}
+	}
+}
+
+// A program that lies in a package of its own, without a package.json in the workspace, is covered
+// with its directory.
+func TestDirectoryWithoutManifest(t *testing.T) {
+	dir := project(t, map[string]string{"tools/one.py": "d", "tools/two.py": "e"})
+	if p := find(t, dir, "python3", "tools/one.py"); !slices.Equal(p.Dirs, []string{"tools"}) {
+		t.Errorf("directories %q", p.Dirs)
+	}
+}
+
+// A change of any file of the program is named. What is left out can change.
+func TestCompare(t *testing.T) {
+	dir := project(t, map[string]string{
+		"srv/package.json": "{}", "srv/index.js": "a", "srv/lib.js": "b", "srv/.env": "KEY=1", "srv/__pycache__/x.pyc": "c", "other.js": "d", "l": "->srv/index.js",
+	})
+	digest := func() string {
+		text, err := find(t, dir, "node", "l").Digest()
+		if err != nil || Check(text) != nil {
+			t.Fatal(text, err, Check(text))
+		}
+		return text
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pinned := digest()
+	if lines := strings.Count(pinned, "\n"); lines != 4 {
+		t.Errorf("%d lines: %s", lines, pinned)
+	}
+	for _, name := range []string{"srv/.env", "srv/__pycache__/x.pyc", "other.js"} {
+		write(name, "changed")
+	}
+	if got := Compare(pinned, digest()); got != "" {
+		t.Errorf("what is left out changed: %s", got)
+	}
+	write("srv/lib.js", "evil")
+	if got := Compare(pinned, digest()); got != "srv/lib.js has changed" {
+		t.Error(got)
+	}
+	write("srv/lib.js", "b")
+	write("srv/new.js", "evil")
+	if got := Compare(pinned, digest()); got != "srv/new.js is new" {
+		t.Error(got)
+	}
+	if err := os.Remove(filepath.Join(dir, "srv/new.js")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "srv"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if got := Compare(pinned, digest()); !strings.Contains(got, "srv/index.js is gone") {
+		t.Error(got)
+	}
+	if err := os.Rename(filepath.Join(dir, "moved"), filepath.Join(dir, "srv")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "l")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("other.js", filepath.Join(dir, "l")); err != nil {
+		t.Fatal(err)
+	}
+	if got := Compare(pinned, digest()); !strings.Contains(got, "l has changed") {
+		t.Error(got)
+	}
+}
+
+// A directory with too many files is left out, and that is told.
+func TestTooManyFiles(t *testing.T) {
+	files := map[string]string{"srv/package.json": "{}", "srv/index.js": "a"}
+	for i := range maxFiles {
+		files[fmt.Sprintf("srv/node_modules/m/%d.js", i)] = ""
+	}
+	p := find(t, project(t, files), "node", "srv/index.js")
+	if len(p.Dirs) != 0 || len(p.Bare) != 1 || !strings.Contains(p.Bare[0].Why, "5,000") || !slices.Equal(p.Files, []string{"srv/index.js"}) {
+		t.Errorf("%q %q %q", p.Files, p.Dirs, p.Bare)
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add(strings.Repeat("0", 64) + "  a\n")
+	f.Add("absent  \"a\\nb\"\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if Check(text) != nil {
+			return
+		}
+		if again := Compare(text, text); again != "" {
+			t.Errorf("%q differs from itself: %s", text, again)
+		}
+		if len(parse(text)) > strings.Count(text, "\n") {
+			t.Errorf("%q has more names than lines", text)
+		}
+	})
+}

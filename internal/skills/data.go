@@ -1,0 +1,69 @@
+package skills
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/programs"
+)
+
+// DataName is the name of the directory for data of a skill: its own name, as far as a directory
+// can have it, and a hash of whose skill it is. The versions of an Expert share it.
+func DataName(e *expert.Expert, k *expert.Skill) string {
+	sum := sha256.Sum256([]byte(e.Name + "\x00" + k.Name))
+	name := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
+			return c
+		}
+		return '_'
+	}, k.Name)
+	const most = 40 // bytes
+	return strings.Trim(name[:min(len(name), most)], "_") + "-" + hex.EncodeToString(sum[:8])
+}
+
+var errNoData = errors.New("there is no directory for its data; set DataDir")
+
+// DataDir returns the directory for data of a skill, and makes it. Nothing else of the project uses
+// it, and no other project.
+func DataDir(in string, e *expert.Expert, k *expert.Skill) (string, error) {
+	if in == "" {
+		return "", errNoData
+	}
+	dir := filepath.Join(in, DataName(e, k))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make a directory for its data: %w", err)
+	}
+	return dir, nil
+}
+
+// MakeData returns a directory for data that is lost when the job ends, and a function that
+// removes it.
+func MakeData(in string) (string, func() error, error) {
+	dir, err := os.MkdirTemp(in, "perstack-data-") // for this user alone
+	if err != nil {
+		return "", nil, fmt.Errorf("make a directory for data of skills: %w", err)
+	}
+	return dir, func() error { return removeTree(dir) }, nil
+}
+
+// NeedsData reports whether a skill has a directory for its data: a package writes beside its
+// program, a skill without the workspace starts there, and Python keeps compiled code there.
+func NeedsData(k *expert.Skill) bool {
+	if k.Type != expert.StdioSkill || k.BuiltIn {
+		return false
+	}
+	_, isPackage := k.Package()
+	return isPackage || k.Workspace == expert.WorkspaceNone || programs.IsPython(k.Command)
+}
+
+// NeedData reports whether a skill of some Experts has a directory for its data.
+func NeedData(experts []*expert.Expert) bool {
+	return slices.ContainsFunc(experts, func(e *expert.Expert) bool { return slices.ContainsFunc(e.Servers(), NeedsData) })
+}
