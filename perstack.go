@@ -189,7 +189,7 @@ func (e *StoppedError) Error() string {
 	r := e.Result
 	switch {
 	case r.Failure != nil:
-		return fmt.Sprintf("job %s was stopped: %s: %s", r.JobID, r.Failure.Name, r.Failure.Message)
+		return fmt.Sprintf("job %s was stopped: %s: %s", r.JobID, r.Failure.Title(), r.Failure.Message)
 	case r.Limit != nil:
 		return fmt.Sprintf("job %s was stopped: %v", r.JobID, r.Limit)
 	case len(r.Pending) > 0:

@@ -55,6 +55,21 @@ type Failure struct {
 	Unknown     map[string]rawjson.Value `json:",embed"`
 }
 
+// ProviderFailure is the name of a failure of a provider. Users of the original know it from
+// events; for people, [Failure.Title] has another.
+const ProviderFailure = "AI_APICallError"
+
+// Title is the name of the failure for people.
+func (f Failure) Title() string {
+	switch f.Name {
+	case "":
+		return "Error"
+	case ProviderFailure:
+		return "Provider Error"
+	}
+	return f.Name
+}
+
 // A Checkpoint is the state of a Run after a step, complete enough to resume from.
 // It is derived: the journal keeps the events it is folded from.
 type Checkpoint struct {

@@ -315,7 +315,7 @@ func TestClosedStdout(t *testing.T) {
 	if code := exitCode(t, cmd.Wait()); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	if !strings.Contains(stderr.String(), "output closed") || !strings.Contains(stderr.String(), "everything is saved") {
+	if !strings.Contains(stderr.String(), "(the output was closed)") || !strings.Contains(stderr.String(), "everything is saved") {
 		t.Errorf("stderr = %q", stderr.String())
 	}
 	checkEnd(t, dir, event.StatusStoppedByInterrupt)

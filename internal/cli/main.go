@@ -29,12 +29,14 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/validate"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // Main runs perstack with args and returns its exit code.
 func Main(ctx context.Context, h *host.Host, args []string) int {
 	h.HideSecrets(h.Getenv)
 	h.GuardStderr()
+	h.GuardStdout()
 	ctx, stop := h.Interruptible(ctx)
 	defer stop()
 
@@ -70,15 +72,16 @@ and continue a run from any checkpoint.`,
 		Example: `  perstack demo                             try it, without an API key
   perstack run writer "Draft the notes"     run an Expert of perstack.toml
   perstack log                              list the recorded jobs`,
-		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
-		SuggestionsMinimumDistance: 2,
-		Args:                       cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
+			}
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				return printVersion(h)
 			}
 			return h.HelpInstead(cmd)
 		},
@@ -86,7 +89,6 @@ and continue a run from any checkpoint.`,
 	root.SetIn(h.Stdin)
 	root.SetOut(h.Stdout)
 	root.SetErr(h.Stderr)
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
@@ -110,6 +112,7 @@ and continue a run from any checkpoint.`,
 		schema.New(h, nil),
 		trust.New(h, nil),
 		validate.New(h, nil),
+		newVersion(h),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -135,6 +138,21 @@ func newHelp() *cobra.Command {
 	}
 }
 
+func newVersion(h *host.Host) *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version",
+		Args:              host.NoArgs("it prints the version of perstack"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return printVersion(h) },
+	}
+}
+
+func printVersion(h *host.Host) error {
+	_, err := fmt.Fprintln(h.Stdout, version.String())
+	return err
+}
+
 // asksForUnknown reports whether --help was given with a command that does not exist: cobra
 // shows the help of the command above it.
 func asksForUnknown(cmd *cobra.Command) bool {
@@ -152,8 +170,14 @@ func unknownShell(_ *cobra.Command, args []string) error {
 
 func unknownCommand(root *cobra.Command, name string) error {
 	hint := "perstack --help lists the commands"
-	if similar := root.SuggestionsFor(name); len(similar) > 0 {
-		hint = "did you mean " + strings.Join(similar, " or ") + "?"
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	if near := wording.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "?"
 	}
 	return host.Usagef("unknown command %q; %s", name, hint)
 }
@@ -163,10 +187,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*host.ExitError](err); ok {
 		return err
 	}
+	if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
+		return cmd.RunE(cmd, cmd.Flags().Args()) // no such command: that is the first mistake
+	}
 	hint := cmd.CommandPath() + " --help lists the flags"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		if similar := similarFlags(cmd, unknown.GetSpecifiedName()); len(similar) > 0 {
-			hint = "did you mean " + strings.Join(similar, " or ") + "?"
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := wording.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			hint = "did you mean --" + near + "?"
 		}
 	}
 	// What the library says about a switch is meant for programmers.
@@ -174,13 +203,4 @@ func flagError(cmd *cobra.Command, err error) error {
 		return host.Usagef("--%s is true or false, not %q; give it without a value to switch it on", invalid.GetFlag().Name, invalid.GetValue())
 	}
 	return host.Usagef("%w; %s", err, hint)
-}
-
-// similarFlags lets cobra, which knows how to compare names of commands, compare flags.
-func similarFlags(cmd *cobra.Command, name string) []string {
-	names := &cobra.Command{SuggestionsMinimumDistance: 2}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		names.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
-	})
-	return names.SuggestionsFor("--" + name)
 }

@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
@@ -23,5 +30,53 @@ func TestErrorsAreSafe(t *testing.T) {
 	}
 	if !strings.Contains(got, "no-") || !strings.Contains(got, "[redacted: ANTHROPIC_API_KEY]") {
 		t.Errorf("the error does not name the file: %q", got)
+	}
+}
+
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", syscall.EPIPE) }
+
+// A reader that has seen enough, such as head, gets no complaint.
+func TestClosedOutputIsQuiet(t *testing.T) {
+	dir := t.TempDir()
+	const file = "[provider]\nproviderName = 'replay'\n[provider.setting]\ncassette = 'c.toml'\n[experts.a]\ninstruction = 'x'\n"
+	for name, text := range map[string]string{"perstack.toml": file, "c.toml": "[[turn]]\ntext = 'a'\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range []string{"version", "--version", "models", "models --json", "schema", "validate", "validate --json", "inspect a", "inspect a --json", "log", "completion bash"} {
+		var errs bytes.Buffer
+		h := &host.Host{Dir: dir, Home: t.TempDir(), Stdin: strings.NewReader(""), Stdout: closedPipe{}, Stderr: &errs, Command: "perstack", Source: engine.SystemSource()}
+		if code := Main(t.Context(), h, strings.Fields(args)); code != host.ExitFailure || errs.Len() > 0 {
+			t.Errorf("%s: exit code %d, stderr %q", args, code, errs.String())
+		}
+	}
+}
+
+// A query that does not come, because nothing closes the pipe, is waited for with a line that
+// says so.
+func TestWaitingForTheQueryIsTold(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte("provider.providerName = 'replay'\nprovider.setting.cassette = 'c.toml'\n[experts.a]\ninstruction = 'x'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open, end := io.Pipe()
+	defer end.Close()
+	told, says := io.Pipe()
+	done := make(chan int)
+	h := &host.Host{Dir: dir, Home: t.TempDir(), Stdin: open, Stdout: io.Discard, Stderr: says, Command: "perstack", Source: engine.SystemSource()}
+	go func() {
+		done <- Main(t.Context(), h, []string{"run", "a"})
+	}()
+	line, err := bufio.NewReader(told).ReadString('\n')
+	if want := "perstack: reading the query from standard input; Ctrl-C stops\n"; err != nil || line != want {
+		t.Errorf("%q, %v, want %q", line, err, want)
+	}
+	go io.Copy(io.Discard, told)
+	end.Close()
+	if code := <-done; code != host.ExitUsage {
+		t.Errorf("exit code %d without a query", code)
 	}
 }

@@ -67,6 +67,7 @@ func NewExpert(e *expert.Expert) *Expert {
 type Skill struct {
 	Name    string
 	Digest  string // Skill.Connection: what decides which tools there are
+	Source  string // how it was started or reached, for messages; may be empty
 	Package *Package
 	// Program has a line for each file of the workspace that the skill is started from, as
 	// [programs.Program.Digest] writes them; empty if there is none.
@@ -151,6 +152,15 @@ func (l *Lock) Expert(key string) (*Expert, bool) {
 		return nil, false
 	}
 	return first(l.Experts, func(e *Expert) bool { return e.Key == key })
+}
+
+// ByKey has what the lock says about Experts, by their keys.
+func (l *Lock) ByKey() map[string]*Expert {
+	all := make(map[string]*Expert, len(l.Experts))
+	for _, e := range l.Experts {
+		all[e.Key] = e
+	}
+	return all
 }
 
 // Skill finds what the lock has about a skill.

@@ -119,6 +119,11 @@ func (r *lockReader) lock(root *toml.Node) *Lock {
 		}
 		return nil
 	}
+	if at := writtenByOriginal(root); at != nil {
+		r.Problems = nil
+		r.Fault(at.KeyAt, "", "was written by the original perstack, and its pins cannot be used", "")
+		return nil
+	}
 	t.Knows("version")
 	l := &Lock{}
 	if n := t.Want("generatedAt", toml.KindInteger); n != nil && n.Number >= 0 && !n.Unreadable {
@@ -133,6 +138,36 @@ func (r *lockReader) lock(root *toml.Node) *Lock {
 	}
 	t.Finish()
 	return l
+}
+
+// writtenByOriginal returns where a lockfile shows that the original wrote it: its skills have
+// a type and no digest, and its tools have no definition.
+func writtenByOriginal(root *toml.Node) *toml.Node {
+	experts := root.Fields["experts"]
+	if experts == nil {
+		return nil
+	}
+	for _, key := range experts.Keys {
+		e := experts.Fields[key]
+		if e.Fields["definition"] != nil || e.Fields["toolDefinitions"] == nil && e.Fields["skills"] == nil {
+			continue
+		}
+		if tools := e.Fields["toolDefinitions"]; tools != nil {
+			for _, item := range tools.Items {
+				if item.Fields["inputSchema"] != nil {
+					return e
+				}
+			}
+		}
+		if skills := e.Fields["skills"]; skills != nil {
+			for _, name := range skills.Keys {
+				if skills.Fields[name].Fields["type"] != nil {
+					return e
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
@@ -163,7 +198,7 @@ func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
 
 func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
 	s := &Skill{
-		Name: name, Digest: t.Require("digest", isDigest),
+		Name: name, Digest: t.Require("digest", isDigest), Source: t.Str("source"),
 		Program: strings.ReplaceAll(t.Str("program"), "\r", ""), // git may have changed how lines end; see lines
 	}
 	if err := programs.Check(s.Program); err != nil {

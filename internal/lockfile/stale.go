@@ -2,6 +2,7 @@ package lockfile
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,13 +16,18 @@ import (
 // what e and the Experts that it can reach need. Instructions, descriptions, rules, pick and
 // omit may change without a new lock: the file decides about them. A nil lock is not stale.
 func (l *Lock) Stale(c *manifest.Config, e *expert.Expert) toml.Problems {
+	closure, _ := c.Closure(e)
+	return l.StaleFor(c, closure)
+}
+
+// StaleFor is Stale for these Experts alone, without their delegates.
+func (l *Lock) StaleFor(c *manifest.Config, experts []*expert.Expert) toml.Problems {
 	if l == nil {
 		return nil
 	}
-	reasons := &lockReasons{lock: l}
+	reasons := newReasons(l)
 	reasons.origin(c)
-	closure, _ := c.Closure(e)
-	for _, e := range closure {
+	for _, e := range experts {
 		reasons.stale(e)
 	}
 	return reasons.withHint()
@@ -30,11 +36,11 @@ func (l *Lock) Stale(c *manifest.Config, e *expert.Expert) toml.Problems {
 // Differences lists everything in which the lock is not what installing c would write,
 // also what a run does not mind. What servers offer now is not asked.
 func (l *Lock) Differences(c *manifest.Config) toml.Problems {
-	reasons := &lockReasons{lock: l}
+	reasons := newReasons(l)
 	reasons.origin(c)
 	reasons.images(c)
 	for _, e := range c.Experts {
-		locked, ok := l.Expert(e.Key)
+		locked, ok := reasons.experts[e.Key]
 		if !ok {
 			reasons.add("the Expert %s is new", wording.Quote(e.Key))
 			continue
@@ -51,7 +57,7 @@ func (l *Lock) Differences(c *manifest.Config) toml.Problems {
 		}
 	}
 	for _, e := range l.Experts {
-		if !slices.ContainsFunc(c.Experts, func(now *expert.Expert) bool { return now.Key == e.Key }) {
+		if _, ok := c.Lookup(e.Key); !ok {
 			reasons.add("the Expert %s is gone", wording.Quote(e.Key))
 		}
 	}
@@ -61,7 +67,12 @@ func (l *Lock) Differences(c *manifest.Config) toml.Problems {
 // lockReasons collects why a lock does not fit.
 type lockReasons struct {
 	lock     *Lock
+	experts  map[string]*Expert // of the lock, by key
 	problems toml.Problems
+}
+
+func newReasons(l *Lock) *lockReasons {
+	return &lockReasons{lock: l, experts: l.ByKey()}
 }
 
 func (r *lockReasons) add(format string, args ...any) {
@@ -89,7 +100,7 @@ func skillOf(expert, skill string) string {
 }
 
 func (r *lockReasons) stale(e *expert.Expert) {
-	locked, ok := r.lock.Expert(e.Key)
+	locked, ok := r.experts[e.Key]
 	if !ok {
 		if len(e.Servers()) > 0 {
 			r.add("the Expert %s is new", wording.Quote(e.Key))
@@ -105,11 +116,48 @@ func (r *lockReasons) stale(e *expert.Expert) {
 		case !ok:
 			r.add("%s is new", skillOf(e.Key, s.Name))
 		case pinned.Digest != s.Connection():
-			r.add("%s is started or reached in another way now", skillOf(e.Key, s.Name))
+			r.add("%s", changed(e.Key, pinned, s))
 		case !pinned.fits(s):
 			r.add("%s is pinned to a package that it does not ask for", skillOf(e.Key, s.Name))
 		}
 	}
+}
+
+// changed says what is different about how a skill is started or reached.
+func changed(key string, pinned *Skill, s *expert.Skill) string {
+	now := SourceOf(s)
+	switch {
+	case pinned.Source == "":
+		return skillOf(key, s.Name) + " is started or reached in another way now: " + wording.Visible(now)
+	case pinned.Source == now:
+		return skillOf(key, s.Name) + " has other headers or another allowPrivateEndpoint now"
+	}
+	return fmt.Sprintf("%s changed from %s to %s", skillOf(key, s.Name), wording.Quote(pinned.Source), wording.Quote(now))
+}
+
+// SourceOf says how a skill is started or reached, in one line without values of variables and
+// headers.
+func SourceOf(s *expert.Skill) string {
+	words := []string{withoutKeys(s.Endpoint)}
+	if s.Endpoint == "" {
+		words = append([]string{s.Command}, s.Args...)
+		if s.PackageName != "" {
+			words = append(words, s.PackageName)
+		}
+	}
+	if len(s.RequiredEnv) > 0 {
+		words = append(words, "with "+strings.Join(slices.Compact(slices.Sorted(slices.Values(s.RequiredEnv))), ", "))
+	}
+	return strings.Join(words, " ")
+}
+
+// withoutKeys is an address without user and query, which can be keys.
+func withoutKeys(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || address == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + u.EscapedPath()
 }
 
 // Holds reports whether what was found out about a skill still holds for s.
@@ -130,17 +178,27 @@ func (l *Skill) fits(s *expert.Skill) bool {
 // setChange writes what came and what went, like "+a, -b".
 func setChange(before, now []string) string {
 	var parts []string
-	for _, s := range now {
-		if !slices.Contains(before, s) {
-			parts = append(parts, "+"+s)
-		}
+	for _, s := range missingFrom(before, now) {
+		parts = append(parts, "+"+s)
 	}
-	for _, s := range before {
-		if !slices.Contains(now, s) {
-			parts = append(parts, "-"+s)
-		}
+	for _, s := range missingFrom(now, before) {
+		parts = append(parts, "-"+s)
 	}
 	return wording.Visible(strings.Join(parts, ", "))
+}
+
+// missingFrom are the words of a list that another one does not have.
+func missingFrom(has, list []string) (missing []string) {
+	known := make(map[string]bool, len(has))
+	for _, s := range has {
+		known[s] = true
+	}
+	for _, s := range list {
+		if !known[s] {
+			missing = append(missing, s)
+		}
+	}
+	return missing
 }
 
 // Needed lists the packages of these Experts that need a lockfile to run with the runtime

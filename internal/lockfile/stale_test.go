@@ -40,7 +40,7 @@ func lockOf(c *manifest.Config) *Lock {
 	for _, e := range c.Experts {
 		locked := NewExpert(e)
 		for _, s := range e.Servers() {
-			entry := &Skill{Name: s.Name, Digest: s.Connection()}
+			entry := &Skill{Name: s.Name, Digest: s.Connection(), Source: SourceOf(s)}
 			if p, ok := s.Package(); ok {
 				entry.Package = &Package{Manager: p.Manager, Name: p.Name, Version: "1.0.0", Integrity: "sha512-x", Tree: "{}"}
 			}
@@ -75,17 +75,17 @@ func TestStale(t *testing.T) {
 		"lazyInit":         {`requiredEnv`, "lazyInit = true\nrequiredEnv", "", `the Expert "writer" was edited`},
 		"limits":           {`instruction = "Write."`, "instruction = 'Write.'\nmaxSteps = 3\nmaxTokens = 5\nmaxCost = 0.5\nmaxDuration = '1h'", "", `the Expert "writer" was edited`},
 		"limits of a job":  {"\n[experts.lead]", "maxSteps = 3\nmaxTokens = 5\nmaxCost = 0.5\nmaxDuration = '1h'\nmaxDepth = 2\nprices.m = {input = 1, output = 1}\n[experts.lead]", "", ""},
-		"variable":         {`["WEB_KEY"]`, `["WEB_KEY", "MORE"]`, `the skill "web" of "writer" is started or reached in another way now`, ""},
-		"package":          {`"@acme/web"`, `"@acme/wep"`, `the skill "web" of "writer" is started or reached in another way now`, ""},
-		"version":          {`"@acme/web"`, `"@acme/web@1.0.0"`, `the skill "web" of "writer" is started or reached in another way now`, ""},
-		"endpoint":         {"example.com/mcp", "example.com/mcp2", `the skill "far" of "writer" is started or reached in another way now`, ""},
+		"variable":         {`["WEB_KEY"]`, `["WEB_KEY", "MORE"]`, `the skill "web" of "writer" changed from "npx -y @acme/web with WEB_KEY" to "npx -y @acme/web with MORE, WEB_KEY"`, ""},
+		"package":          {`"@acme/web"`, `"@acme/wep"`, `the skill "web" of "writer" changed from "npx -y @acme/web with WEB_KEY" to "npx -y @acme/wep with WEB_KEY"`, ""},
+		"version":          {`"@acme/web"`, `"@acme/web@1.0.0"`, `the skill "web" of "writer" changed from "npx -y @acme/web with WEB_KEY" to "npx -y @acme/web@1.0.0 with WEB_KEY"`, ""},
+		"endpoint":         {"example.com/mcp", "example.com/mcp2", `the skill "far" of "writer" changed from "https://example.com/mcp" to "https://example.com/mcp2"`, ""},
 		"new skill":        {"[experts.plain]", "[experts.writer.skills.new]\ntype='mcpStdioSkill'\ncommand='x'\n[experts.plain]", `the skill "new" of "writer" is new`, ""},
 		"new question":     {"[experts.plain]", "[experts.writer.skills.ask]\ntype='interactiveSkill'\ntools.q={inputJsonSchema='{}'}\n[experts.plain]", "", `the Expert "writer" was edited`},
 		"renamed skill":    {"skills.far]", "skills.near]", `the skill "near" of "writer" is new`, ""},
 		"delegates":        {`["writer", "plain"]`, `["writer", "plain", "other"]`, `"lead" delegates to others now: +other`, ""},
 		"fewer delegates":  {`["writer", "plain"]`, `["writer"]`, `"lead" delegates to others now: -plain`, ""},
 		"order":            {`["writer", "plain"]`, `["plain", "writer"]`, "", `the Expert "lead" was edited`},
-		"outside":          {`command = "web"`, `command = "web2"`, "", `the skill "web" of "other" is started or reached in another way now`},
+		"outside":          {`command = "web"`, `command = "web2"`, "", `the skill "web" of "other" changed from "web" to "web2"`},
 		"new outside":      {"[experts.other]", "[experts.more]\ninstruction='x'\n[experts.other]", "", `the Expert "more" is new`},
 		"gone":             {"[experts.other]\ninstruction = \"Never asked.\"\n[experts.other.", "[experts.plain.", `the skill "web" of "plain" is new`, ""},
 		"skill gone":       {"[experts.writer.skills.far]\ntype = \"mcpHttpSkill\"\nendpoint = \"https://example.com/mcp\"", "", "", `the skill "far" of "writer" is gone`},

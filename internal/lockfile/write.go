@@ -81,6 +81,7 @@ func (w *lockWriter) expert(e *Expert) {
 		at := path + ".skills." + tomlKey(s.Name)
 		w.line("\n[" + at + "]")
 		w.text("digest", s.Digest)
+		w.optional("source", s.Source)
 		w.lines("program", s.Program)
 		if p := s.Package; p != nil {
 			w.line("\n[" + at + ".package]")

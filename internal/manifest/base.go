@@ -67,6 +67,9 @@ func (r *reader) baseToolNames(t *toml.Table, s *expert.Skill) {
 			return
 		}
 		for _, item := range list.First(maxTools) {
+			if r.Full() {
+				return
+			}
 			if item.Kind != toml.KindString || !slices.Contains(accepted, item.Text) {
 				continue // reported already
 			}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/perstack-go/perstack/expert"
 )
 
@@ -110,5 +112,27 @@ func TestUnanswerable(t *testing.T) {
 	want := `experts."@o/asker".skills.ask: the user cannot answer it when "lead" delegates to "@o/asker": a delegate does not get these tools; have "lead" ask, and put the answer into the query`
 	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "p.toml:16:") || strings.Contains(got, "\n") || !strings.Contains(got, " warning: ") {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Two Experts meet if one run can have both, whichever Expert starts it.
+func TestMeets(t *testing.T) {
+	c, ps := Parse("p.toml", []byte(`
+experts.lead = {instruction = "x", delegates = ["a", "b"]}
+experts.a = {instruction = "x", maxCost = 1}
+experts.b = {instruction = "x", model = "m", delegates = ["c"]}
+experts.c = {instruction = "x", model = "n", delegates = ["b"]}
+experts.alone = {instruction = "x", maxCost = 1}
+experts.other = {instruction = "x", model = "o"}
+experts.both = {instruction = "x", maxCost = 1, model = "p"}
+`))
+	if c == nil {
+		t.Fatal(ps)
+	}
+	var got []string
+	c.Meets(func(e *expert.Expert) bool { return e.MaxCost > 0 }, func(e *expert.Expert) string { return e.Model },
+		func(e *expert.Expert, kind string) { got = append(got, e.Key+" "+kind) })
+	if d := cmp.Diff([]string{"a m", "a n", "both p"}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }

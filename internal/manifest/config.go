@@ -14,6 +14,7 @@ package manifest
 import (
 	"bytes"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -46,8 +47,9 @@ type Config struct {
 
 	Experts []*expert.Expert // in file order
 
-	file      string       // as it was given, for messages
-	index     expert.Index // of Experts
+	file      string            // as it was given, for messages
+	meant     map[string]string // delegates that are not in the file, with the Experts that they look like
+	index     expert.Index      // of Experts
 	positions map[string]toml.Position
 }
 
@@ -56,6 +58,20 @@ type Config struct {
 func (c *Config) Lookup(key string) (*expert.Expert, bool) {
 	e, ok := c.index[key]
 	return e, ok
+}
+
+// ExpertAt returns the Expert in whose table a path of the file lies, or nil.
+func (c *Config) ExpertAt(path string) *expert.Expert {
+	rest, ok := strings.CutPrefix(path, "experts.")
+	if !ok {
+		return nil
+	}
+	if name, err := strconv.QuotedPrefix(rest); err == nil {
+		rest, _ = strconv.Unquote(name)
+	} else {
+		rest, _, _ = strings.Cut(rest, ".")
+	}
+	return c.index[rest]
 }
 
 // Closure is [expert.Index.Closure] over the Experts of the file.

@@ -46,9 +46,10 @@ func TestExpertProblems(t *testing.T) {
 		{expertWith("providerToolOptions = {webSearch = {maxUses = 0}}"), `p.toml:3:47: experts.a.providerToolOptions.webSearch.maxUses: must be between 1 and 2147483647`},
 		{expertWith("providerToolOptions = {webFetch = {allowedDomains = []}}"), `p.toml:3:36: experts.a.providerToolOptions.webFetch.allowedDomains: unknown key; known here: maxUses`},
 		{expertWith("providerToolOptions = {websearch = {}}"), `p.toml:3:24: experts.a.providerToolOptions.websearch: unknown key; did you mean "webSearch"?`},
-		{"[experts.writer]\ninstruction='x'\n" + expertWith("delegates = ['writr']"), `p.toml:5:14: warning: experts.a.delegates.0: this file has no expert "writr"; did you mean "writer"?`},
+		{"[experts.writer]\ninstruction='x'\n" + expertWith("delegates = ['writr']\ntags = ['-a']"), `p.toml:5:14: warning: experts.a.delegates.0: this file has no expert "writr"; did you mean "writer"?` + "\n" +
+			`p.toml:6:9: experts.a.tags.0: "-a" is not a tag; use lower-case letters, digits, - and _`},
 	} {
-		check(t, c.text, c.want)
+		check(t, c.text, strings.Split(c.want, "\n")...)
 	}
 	// Another version of the same name is another Expert, in the registry.
 	check(t, expertWith("delegates = ['a@2.0.0', 'b']"))

@@ -49,7 +49,13 @@ func (r *reader) expertProvider(t *toml.Table, e *expert.Expert) {
 
 // experts reads [experts].
 func (r *reader) experts(top *toml.Table, c *Config) {
-	all := top.Sub("experts")
+	all := top.SubOr("experts", func(n *toml.Node) string {
+		table := "experts.<name>"
+		if len(n.Items) > 0 && n.Items[0].Fields["name"] != nil && expert.ValidName(n.Items[0].Fields["name"].Text) {
+			table = toml.PathTo("experts", n.Items[0].Fields["name"].Text)
+		}
+		return "each expert is a table of its own: write [" + table + "]"
+	})
 	if all == nil {
 		return
 	}
@@ -59,7 +65,7 @@ func (r *reader) experts(top *toml.Table, c *Config) {
 		e := &expert.Expert{Key: name, Name: name, Version: expert.DefaultVersion}
 		readKeys(r, t, r.tables.expert(), e)
 		r.checkProviderFeatures(t, e)
-		t.Finish(r.tables.misplaced)
+		t.Finish(foreignKey(t.Node), r.tables.misplaced)
 		if _, declared := e.Skill(expert.BaseSkill); !declared {
 			base := implicitBase()
 			settleBase(base, c.BaseSkillCommand)
@@ -139,19 +145,28 @@ func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) {
 	}
 }
 
-// checkDelegates warns about delegates that look like a misspelt Expert of the
-// same file. They may exist in the registry, so it is not an error.
+// checkDelegates finds out which Experts of the file were probably meant by delegates that
+// are not in it. They may exist in the registry, so reading the file does not complain.
 func (r *reader) checkDelegates() {
-	const many = 500 // comparing every pair of a huge file would take long
+	const many = 10_000 // comparing every pair of a huge file would take long
 	names := r.file.Keys()
-	if len(names) > many || len(r.delegates) > many {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
+	}
+	unknown := slices.DeleteFunc(r.delegates, func(d delegateRef) bool { return known[d.key.Name] })
+	if len(names)*len(unknown) > many {
 		return
 	}
-	for _, d := range r.delegates {
-		if slices.Contains(names, d.key.Name) {
+	broken := r.Problems.Err() != nil // then no one asks later
+	r.file.meant = make(map[string]string)
+	for _, d := range unknown {
+		n := wording.Nearest(d.key.Name, names)
+		if n == "" {
 			continue
 		}
-		if n := wording.Nearest(d.key.Name, names); n != "" {
+		r.file.meant[d.node.Text] = n
+		if broken {
 			r.Warn(d.node.At, d.node.Path(), "this file has no expert "+wording.Quote(d.key.Name), "did you mean "+wording.Quote(n)+"?")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/env"
@@ -132,18 +133,21 @@ func Load(path string) (*Config, toml.Problems, error) {
 
 // EnvFiles lists the env files of a run: those that flags name, relative to cwd; else those
 // of envPath, relative to the file; else .env and .env.local in cwd. A leading ~ is home; if
-// that is empty, [env.Load] reports the file. The Config may be nil.
+// that is empty, [env.Load] reports the file. The Config may be nil. The files .env and
+// .env.local need not exist even if they are named: many projects name them for those who
+// have them.
 func EnvFiles(cwd, home string, flags []string, c *Config) []env.File {
-	dir, paths, explicit := cwd, []string{".env", ".env.local"}, false
+	usual := []string{".env", ".env.local"}
+	dir, paths := cwd, usual
 	switch {
 	case len(flags) > 0:
-		paths, explicit = flags, true
+		paths = flags
 	case c != nil && c.EnvPath != nil:
-		dir, paths, explicit = c.Dir, c.EnvPath, true
+		dir, paths = c.Dir, c.EnvPath
 	}
 	files := make([]env.File, 0, len(paths))
 	for _, p := range paths {
-		f := env.File{Path: p, Explicit: explicit}
+		f := env.File{Path: p, Explicit: !slices.Contains(usual, filepath.Clean(p))}
 		rest, tilde := strings.CutPrefix(p, "~")
 		switch {
 		case tilde && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator):

@@ -115,16 +115,39 @@ func readKeys[T any](r *reader, t *toml.Table, keys []key[T], v *T) {
 	}
 }
 
-// readVariant reads a table whose key type, one of kinds, decides which keys it has. Of a
-// type that is not known only the common keys are read, and all are accepted, so that one
-// mistake is reported once.
-func readVariant[T any](r *reader, t *toml.Table, keys []key[T], kinds []string, v *T) {
+// readVariant reads a table whose key type, one of kinds, decides which keys it has, and
+// returns the type. If the type is not known, the keys tell which one was probably meant:
+// they are read as such, and all are accepted, so that one mistake is reported once and does
+// not hide others. The type is empty if no key tells.
+func readVariant[T any](r *reader, t *toml.Table, keys []key[T], kinds []string, v *T) string {
 	if n := t.Node.Fields["type"]; n != nil && slices.Contains(kinds, n.Text) {
 		readKeys(r, t, ofKind(keys, n.Text), v)
-		return
+		return n.Text
 	}
-	readKeys(r, t, those(keys, func(k key[T]) bool { return k.kinds == nil }), v)
+	kind := meantKind(t.Node, keys, kinds)
+	common := func(k key[T]) bool { return k.kinds == nil }
+	meant := func(k key[T]) bool { return k.kinds != nil && slices.Contains(k.kinds, kind) }
+	readKeys(r, t, those(keys, common), v)
+	readKeys(r, t, optional(those(keys, meant)), v)
 	t.Knows(keyNames(keys)...)
+	return kind
+}
+
+// meantKind is the kind of table that the keys of a table belong to, or "".
+func meantKind[T any](n *toml.Node, keys []key[T], kinds []string) (kind string) {
+	most := 0
+	for _, candidate := range kinds {
+		own := 0
+		for _, k := range keys {
+			if n.Fields[k.name] != nil && k.kinds != nil && slices.Contains(k.kinds, candidate) {
+				own++
+			}
+		}
+		if own > most {
+			kind, most = candidate, own
+		}
+	}
+	return kind
 }
 
 // schemaOf is a table that has these keys and no others. What only some kinds of it must

@@ -76,7 +76,11 @@ func limitKey[T any](l job.Limit, whose, hint string, set func(v *T, n float64))
 	if l.AllowZero {
 		low = 0
 	}
-	return row(l.Name, about, between(low, int64(l.Most*scale(l)), hint), func(v *T, n int64) {
+	number := between(low, int64(l.Most*scale(l)), hint)
+	if l.Unit == job.Milliseconds {
+		number = inMilliseconds(number)
+	}
+	return row(l.Name, about, number, func(v *T, n int64) {
 		if n == 0 {
 			set(v, job.None)
 		} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/rawjson"
 )
@@ -107,18 +108,58 @@ func providerSchema() *jsonSchema {
 	return s
 }
 
-func (r *reader) provider(top *toml.Table) (p expert.Provider) {
-	t := top.Sub("provider")
+// jobProviderSchema is providerSchema with the key that jobProvider accepts.
+func jobProviderSchema() *jsonSchema {
+	s := providerSchema()
+	hidden, paths := older("It belongs at the top of the file."), envPaths().schema
+	hidden.Type, hidden.Items = paths.Type, paths.Items
+	s.Properties = append(s.Properties, property{"envPath", hidden})
+	return s
+}
+
+func envPaths() value[[]string] {
+	return list(maxEnvFiles, "Path of an env file.", text(1, 4096, toml.NoNUL))
+}
+
+// jobProvider reads [provider]. Many files have envPath below it, which TOML then takes for a
+// key of the provider: it is read as if it stood at the top.
+func (r *reader) jobProvider(top *toml.Table, c *Config) {
+	p := r.provider(top, "envPath")
+	c.Settings.Provider, c.Settings.Setting = p.Name, p.Setting
+	n := top.Node.Fields["provider"]
+	if n == nil || n.Kind != toml.KindTable || n.Fields["envPath"] == nil {
+		return
+	}
+	stray := n.Fields["envPath"]
+	if top.Node.Fields["envPath"] != nil {
+		r.Fault(stray.KeyAt, stray.Path(), "is set at the top of the file, too", "keep that one")
+		return
+	}
+	r.Warn(stray.KeyAt, stray.Path(), "belongs at the top of the file and is read as if it stood there", "move it above the first [table]")
+	c.EnvPath = envPaths().read(r.Table(n), "envPath")
+}
+
+// provider reads the provider of a job or of an Expert. The strays are keys that somebody else
+// reads.
+func (r *reader) provider(top *toml.Table, strays ...string) (p expert.Provider) {
+	t := top.SubOr("provider", func(n *toml.Node) string {
+		name := job.DefaultProvider
+		if slices.Contains(model.Providers(), n.Text) {
+			name = n.Text
+		}
+		return "write [" + n.Path() + "] and, below it, providerName = " + wording.Quote(name)
+	})
 	if t == nil {
 		return p
 	}
+	t.Older = strays
 	readKeys(r, t, r.tables.provider(), &p)
 	t.Finish(func(key string) string {
 		if len(model.SettingOwners(key)) > 0 && key != "name" {
 			return "it is a setting: move it into [provider.setting]"
 		}
 		return ""
-	}, r.tables.misplaced)
+	}, foreignKey(t.Node), r.tables.misplaced)
 	return p
 }
 
@@ -135,7 +176,7 @@ func (r *reader) setting(provider *toml.Table, p *expert.Provider) {
 			return "it is a setting of " + wording.Or(owners)
 		}
 		return ""
-	}, r.tables.misplaced)
+	}, foreignKey(t.Node), r.tables.misplaced)
 }
 
 // headers reads a table of strings. Values may be secrets and are never quoted

@@ -17,9 +17,13 @@ func skillWith(kind, keys string) string {
 func TestSkillProblems(t *testing.T) {
 	const at = "experts.a.skills.s"
 	for _, c := range []struct{ text, want string }{
-		{expertWith("[experts.a.skills.s]\ncommand='npx'"), `p.toml:3:19: ` + at + `.type: is required; use mcpStdioSkill, mcpSseSkill, mcpHttpSkill or interactiveSkill`},
+		{expertWith("[experts.a.skills.s]\ncommand='npx'"), `p.toml:3:19: ` + at + `.type: is required; use mcpStdioSkill, mcpSseSkill, mcpHttpSkill or interactiveSkill` + "\n" +
+			`p.toml:3:19: ` + at + `: has no packageName or args; write packageName = "name" or args = ["…"]`},
+		{skillWith("stdio", "command = 'npx'\nargs = '-y pkg'\nendpoint = 'x'"), `p.toml:4:8: ` + at + `.type: unknown value "stdio"; did you mean "mcpStdioSkill"?` + "\n" +
+			`p.toml:6:8: ` + at + `.args: must be an array, not a string; put it in brackets, like ["-y", "pkg"]`},
 		{skillWith("stdio", ""), `p.toml:4:8: ` + at + `.type: unknown value "stdio"; did you mean "mcpStdioSkill"?`},
-		{skillWith("mcpHTTPSkill", "endpoint = 'whatever'"), `p.toml:4:8: ` + at + `.type: unknown value "mcpHTTPSkill"; did you mean "mcpHttpSkill"?`},
+		{skillWith("mcpHTTPSkill", "endpoint = 'whatever'"), `p.toml:4:8: ` + at + `.type: unknown value "mcpHTTPSkill"; did you mean "mcpHttpSkill"?` + "\n" +
+			`p.toml:5:12: ` + at + `.endpoint: must be a public HTTPS URL: it is not a URL; write it like https://host.example/path`},
 		{expertWith("skills.s = 1"), `p.toml:3:12: ` + at + `: must be a table, not an integer`},
 		{expertWith("skills.'' = {type='mcpHttpSkill', endpoint='https://a.example'}"), `p.toml:3:8: experts.a.skills."": the name is empty; write something or remove the key`},
 		{expertWith("skills.\"a\\u200b\" = {type='mcpHttpSkill', endpoint='https://a.example'}"), `p.toml:3:8: experts.a.skills."a\u200b": the name has an invisible character (U+200B); remove it`},
@@ -51,7 +55,7 @@ func TestSkillProblems(t *testing.T) {
 		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['npm_config_registry']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "npm_config_registry" is protected; the runtime sets it; remove it`},
 		{skillWith("mcpStdioSkill", "command = 'x'\nstartTimeout = 0"), `p.toml:6:16: ` + at + `.startTimeout: must be between 1 and 3600000; it is a number of milliseconds`},
 		{skillWith("mcpStdioSkill", "command = 'x'\ncallTimeout = 3600001"), `p.toml:6:15: ` + at + `.callTimeout: must be between 1 and 3600000; it is a number of milliseconds`},
-		{skillWith("mcpStdioSkill", "command = 'x'\ncallTimeout = '1s'"), `p.toml:6:15: ` + at + `.callTimeout: must be an integer, not a string; remove the quotes`},
+		{skillWith("mcpStdioSkill", "command = 'x'\ncallTimeout = '1s'"), `p.toml:6:15: ` + at + `.callTimeout: must be an integer, not a string; it is a number of milliseconds: write 1000`},
 		{skillWith("mcpStdioSkill", "command = 'x'\ntoolPrefix = 'a'"), `p.toml:6:14: ` + at + `.toolPrefix: must be a boolean, not a string; remove the quotes`},
 		{skillWith("mcpStdioSkill", "command = 'x'\nheaders = {}"), `p.toml:6:1: ` + at + `.headers: unknown key; it is a key of mcpSseSkill or mcpHttpSkill`},
 		{skillWith("interactiveSkill", "toolPrefix = true\ntools = {}"), `p.toml:5:1: ` + at + `.toolPrefix: unknown key; it is a key of mcpStdioSkill, mcpSseSkill or mcpHttpSkill`},
@@ -74,7 +78,7 @@ func TestSkillProblems(t *testing.T) {
 		{skillWith("interactiveSkill", `tools.ask = {inputJsonSchema = '{'}`), `p.toml:5:32: ` + at + `.tools.ask.inputJsonSchema: is not JSON: unexpected EOF at byte 1; write a JSON Schema between ''' and ''', like '{"type": "object"}'`},
 		{skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}', desc = 'x'}"), `p.toml:5:36: ` + at + `.tools.t.desc: unknown key; did you mean "description"?`},
 	} {
-		check(t, c.text, c.want)
+		check(t, c.text, strings.Split(c.want, "\n")...)
 	}
 	check(t, skillWith("interactiveSkill", "tools.w = {inputJsonSchema='{}'}\n[experts.a.skills.u]\ntype='interactiveSkill'\ntools.w={inputJsonSchema='{}'}\n"),
 		`p.toml:8:7: experts.a.skills.u.tools.w: the tool name "w" is already taken by skill "s"; tools of one expert need different names`)

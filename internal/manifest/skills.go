@@ -91,15 +91,14 @@ func (r *reader) skill(name string, t *toml.Table) *expert.Skill {
 		// picks tools need not invent one.
 		keys = optional(keys, "command")
 	}
-	readVariant(r, t, keys, skillKinds, s)
-	switch s.Type {
+	switch expert.SkillType(readVariant(r, t, keys, skillKinds, s)) {
 	case expert.StdioSkill:
 		r.startedBy(t, s)
 	case expert.SSESkill, expert.HTTPSkill:
 		r.unusedEnv(t, s)
 	case expert.InteractiveSkill:
 	}
-	t.Finish(r.skillKeyOwner)
+	t.Finish(foreignKey(t.Node), r.skillKeyOwner)
 	if s.IsBase() {
 		settleBase(s, r.file.BaseSkillCommand)
 		r.baseEntry(t, s)

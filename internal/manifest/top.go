@@ -22,10 +22,7 @@ const maxEnvFiles = 1000
 func topKeys() []key[Config] {
 	type C = Config
 	keys := []key[C]{
-		custom("provider", "The provider that runs the model.", "table", providerSchema, func(r *reader, t *toml.Table, c *C) {
-			p := r.provider(t)
-			c.Settings.Provider, c.Settings.Setting = p.Name, p.Setting
-		}).without("`anthropic` without settings").more("see [provider](#provider)"),
+		custom("provider", "The provider that runs the model.", "table", jobProviderSchema, (*reader).jobProvider).without("`anthropic` without settings").more("see [provider](#provider)"),
 		row("model", "Model to use; each provider has its own default.", text(1, 255, toml.Printable), func(c *C, s string) { c.Settings.Model = s }).
 			without("that of the [provider](providers.md#models-and-their-defaults): `claude-sonnet-4-5` for anthropic"),
 		custom("reasoningBudget", "How much the model may think before it answers.",
@@ -48,7 +45,7 @@ func topKeys() []key[Config] {
 		row("perstackApiBaseUrl", "Address of the registry.", matching(secureURL, 0, "https address", netaddr.RegistryURL), func(c *C, s string) { c.APIBaseURL = s }).or(DefaultAPIBaseURL),
 		custom("perstackBaseSkillCommand", "Program and arguments that replace the built-in base skill.", "list",
 			fixed(list(0, "The program, then its arguments.", matching("", 0, "")).schema), (*reader).baseSkillCommand).without("the built-in one"),
-		row("envPath", "Env files to read, relative to this file; an empty list reads none.", list(maxEnvFiles, "Path of an env file.", text(1, 4096, toml.NoNUL)), func(c *C, all []string) { c.EnvPath = all }).
+		row("envPath", "Env files to read, relative to this file; an empty list reads none.", envPaths(), func(c *C, all []string) { c.EnvPath = all }).
 			without("`.env` and `.env.local` of the working directory").more("see [env files](#env-files)"),
 		custom("experts", "The Experts of this file, by name.", "table", func() *jsonSchema {
 			names := &jsonSchema{Type: "string", Pattern: expert.NamePattern, MaxLength: expert.MaxName}
@@ -66,7 +63,7 @@ func (r *reader) config(root *toml.Node) {
 		r.Warn(n.KeyAt, n.Path(), "is no longer used", "remove it")
 	}
 	readKeys(r, t, r.tables.top(), r.file)
-	t.Finish(func(key string) string { return tableHint(key, root.Fields[key]) }, r.tables.misplaced)
+	t.Finish(func(key string) string { return tableHint(key, root.Fields[key]) }, foreignKey(root), r.tables.misplaced)
 	r.checkDelegates()
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -40,7 +41,7 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 		sandbox:   flags.Isolation.Sandbox,
 		packages:  map[string]string{},
 		told:      map[string]bool{},
-		number:    build.Number,
+		number:    strings.TrimSuffix(build.Number, "-unreleased"), // which it works towards
 		released:  build.IsRelease(),
 	}
 	if err := model.CheckProvider(u.provider); err != nil { // a flag named it: the file was checked
@@ -51,10 +52,15 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 		u.providerFeatures()
 		for i, key := range u.expert.Delegates {
 			if c.index[key] == nil {
-				u.report(toml.PathTo(u.path("delegates"), strconv.Itoa(i)), "delegate "+wording.Quote(key)+" is not in this file", "experts of the registry"+yet)
+				hint := "experts of the registry" + yet
+				if near := c.meant[key]; near != "" {
+					hint = "did you mean " + wording.Quote(near) + "?"
+				}
+				u.report(toml.PathTo(u.path("delegates"), strconv.Itoa(i)), "delegate "+wording.Quote(key)+" is not in this file", hint)
 			}
 		}
 		u.minRuntimeVersion()
+		u.completion()
 		u.sandboxes()
 		if u.runtime == job.Docker {
 			u.inContainer()
@@ -131,6 +137,26 @@ func (u *use) checkRuntime() {
 	default:
 		u.report("runtime", named+yet, "only local and docker can")
 	}
+}
+
+// completion refuses a built-in base skill without the tool that ends a run. What another
+// program offers is known only when it runs.
+func (u *use) completion() {
+	s, ok := u.expert.Skill(expert.BaseSkill)
+	if !ok || !s.BuiltIn {
+		return
+	}
+	key := ""
+	switch {
+	case slices.Contains(s.Omit, event.CompletionTool):
+		key = "omit"
+	case len(s.Pick) > 0 && !slices.Contains(s.Pick, event.CompletionTool):
+		key = "pick"
+	default:
+		return
+	}
+	hint := map[string]string{"omit": "remove it there", "pick": "add it there"}[key]
+	u.report(toml.PathTo(u.skill(s), key), "leaves out the tool "+event.CompletionTool+", by which an Expert says that it is done", hint)
 }
 
 // sandboxes looks for rights that no sandbox enforces: readers of the file would rely on them.
@@ -237,10 +263,40 @@ func (u *use) packageInContainer(s *expert.Skill) {
 	}
 }
 
+// MixedPackages lists what UnsupportedBy reports of runs of several Experts together, for all
+// runs of the file: packages of both managers that no image is said to run.
+func (c *Config) MixedPackages() (found toml.Problems) {
+	if c.Settings.Runtime != job.Docker || c.Settings.Isolation.Container.BaseImage != "" {
+		return nil
+	}
+	uses := func(e *expert.Expert, manager string) *expert.Skill {
+		for _, s := range e.Skills {
+			if !s.BuiltIn && s.Type == expert.StdioSkill && expert.PackageManager(s.Command) == manager {
+				return s
+			}
+		}
+		return nil
+	}
+	c.Meets(func(e *expert.Expert) bool { return uses(e, "uvx") != nil }, func(e *expert.Expert) string {
+		if uses(e, "npx") != nil {
+			return "npx"
+		}
+		return ""
+	}, func(e *expert.Expert, _ string) {
+		found = append(found, c.Problem(toml.PathTo("experts", e.Name, "skills", uses(e, "uvx").Name), bothManagers, bothManagersHint))
+	})
+	return found
+}
+
+const (
+	bothManagers     = "is a package of uvx beside packages of npx, and one container cannot have both nodeImage and pythonImage"
+	bothManagersHint = "name an image with both in [docker] with baseImage"
+)
+
 // oneImage refuses packages of both managers where no image is said to have both of what
 // runs them: a container has one image.
 func (u *use) oneImage() {
 	if path := u.packages["uvx"]; path != "" && u.packages["npx"] != "" && u.baseImage == "" {
-		u.report(path, "is a package of uvx beside packages of npx, and one container cannot have both nodeImage and pythonImage", "name an image with both in [docker] with baseImage")
+		u.report(path, bothManagers, bothManagersHint)
 	}
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,8 +107,30 @@ func milliseconds(limit time.Duration) value[time.Duration] {
 	v := between(1, limit.Milliseconds(), "it is a number of milliseconds")
 	return value[time.Duration]{
 		schema: v.schema, form: fmt.Sprintf("milliseconds, up to %d", limit.Milliseconds()),
-		read: func(t *toml.Table, key string) time.Duration { return time.Duration(v.read(t, key)) * time.Millisecond },
+		read: func(t *toml.Table, key string) time.Duration {
+			return time.Duration(inMilliseconds(v).read(t, key)) * time.Millisecond
+		},
 	}
+}
+
+// inMilliseconds is a number of milliseconds, with a hint for a text that has a unit.
+func inMilliseconds(v value[int64]) value[int64] {
+	read := v.read
+	v.read = func(t *toml.Table, key string) int64 {
+		n := t.Node.Fields[key]
+		if n == nil || n.Kind != toml.KindString {
+			return read(t, key)
+		}
+		hint := "it is a number of milliseconds"
+		if d, err := ParseDuration(n.Text); err == nil {
+			hint += fmt.Sprintf(": write %d", d.Milliseconds())
+		} else if _, err := strconv.Atoi(n.Text); err == nil {
+			hint = "remove the quotes"
+		}
+		t.Reader.Fault(n.At, n.Path(), "must be an integer, not a string", hint)
+		return 0
+	}
+	return v
 }
 
 // noLimit answers a limit of 0, which could mean all or nothing.

@@ -131,7 +131,7 @@ func (b *batch) apply() {
 		if f.IsRetryable {
 			texts = append(texts, Text{Text: "It may work if you try again.", Show: First})
 		}
-		b.add(Row{Kind: Failure, State: Failed, Label: cmp.Or(f.Name, "Error"), Body: texts})
+		b.add(Row{Kind: Failure, State: Failed, Label: f.Title(), Body: texts})
 	case event.StopRunByExceededMaxSteps:
 		b.stopped("The step limit was reached.")
 	case event.StopRunByLimit:

@@ -69,11 +69,12 @@ func Check(c Config) (all []Problem) {
 	addressed := bare
 	addressed.BaseURL, addressed.Headers = whole.BaseURL, whole.Headers
 	try("provider.setting.baseUrl", plain, addressed, open)
-	for _, name := range slices.Sorted(maps.Keys(whole.ExtraBody)) {
-		one := bare
-		one.ExtraBody = maps.Clone(whole.ExtraBody)
-		maps.DeleteFunc(one.ExtraBody, func(other string, _ rawjson.Value) bool { return other != name })
-		try("provider.setting.extraBody", plain, one, open)
+	for _, name := range refusedMembers(slices.Sorted(maps.Keys(whole.ExtraBody)), func(names []string) bool {
+		o := newOpening(c)
+		o.dry, o.Expert, o.Setting = true, plain, withMembers(bare, whole.ExtraBody, names)
+		return open(o) == nil
+	}) {
+		try("provider.setting.extraBody", plain, withMembers(bare, whole.ExtraBody, []string{name}), open)
 	}
 	try("provider.setting.extraBody", plain, whole, open) // where it goes can matter
 	if e := given.Expert; e != nil {
@@ -91,6 +92,37 @@ func Check(c Config) (all []Problem) {
 		}
 	}
 	return all
+}
+
+func withMembers(s expert.Setting, body map[string]rawjson.Value, names []string) expert.Setting {
+	s.ExtraBody = make(map[string]rawjson.Value, len(names))
+	for _, name := range names {
+		s.ExtraBody[name] = body[name]
+	}
+	return s
+}
+
+// refusedMembers are the names that accepted refuses. It halves the list, because opening a
+// model with each of a thousand members takes long.
+func refusedMembers(names []string, accepted func(names []string) bool) []string {
+	if len(names) == 0 || accepted(names) {
+		return nil
+	}
+	if len(names) == 1 {
+		return names
+	}
+	half := len(names) / 2
+	return append(refusedMembers(names[:half:half], accepted), refusedMembers(names[half:], accepted)...)
+}
+
+// Warnings are what [Open] would warn of.
+func Warnings(c Config) (lines []string) {
+	if model.CheckProvider(c.Provider) != nil {
+		return nil
+	}
+	c.Warn = func(message string) { lines = append(lines, message) }
+	newOpening(c).warnAboutModel()
+	return lines
 }
 
 // placeholder is the value of a variable for [Check]: the user's if it says where a provider is,

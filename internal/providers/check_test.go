@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,24 @@ func TestCheckNeedsNothing(t *testing.T) {
 			if got := Check(choice); len(got) > 0 {
 				t.Errorf("%s: %v", provider, got)
 			}
+		}
+	}
+}
+
+// To find the members that a provider refuses, few models are opened.
+func TestRefusedMembers(t *testing.T) {
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprint(i))
+	}
+	for _, bad := range [][]string{nil, {"0"}, {"999"}, {"3", "500", "501"}} {
+		asked := 0
+		got := refusedMembers(names, func(some []string) bool {
+			asked++
+			return !slices.ContainsFunc(some, func(name string) bool { return slices.Contains(bad, name) })
+		})
+		if !slices.Equal(got, bad) || asked > 1+len(bad)*2*10 {
+			t.Errorf("%q: got %q after asking %d times", bad, got, asked)
 		}
 	}
 }

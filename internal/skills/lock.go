@@ -43,7 +43,7 @@ func (site *Site) Discover(ctx context.Context, key string, k *expert.Skill, pin
 	if err != nil {
 		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
 	}
-	locked := &lockfile.Skill{Name: k.Name, Digest: k.Connection(), Program: program, Tools: make([]lockfile.Tool, len(definitions))}
+	locked := &lockfile.Skill{Name: k.Name, Digest: k.Connection(), Source: lockfile.SourceOf(k), Program: program, Tools: make([]lockfile.Tool, len(definitions))}
 	for i, d := range definitions {
 		if locked.Tools[i], err = lockfile.ParseTool(d); err != nil {
 			return nil, fmt.Errorf("skill %q: %w", k.Name, err)

@@ -85,6 +85,17 @@ func (ps Problems) pick(warning bool) Problems {
 	return out
 }
 
+// First are the first of the problems. If these are not all, the last one says so.
+func (ps Problems) First(most int) Problems {
+	if len(ps) <= most {
+		return ps
+	}
+	last := ps[most]
+	rest := Problem{File: last.File, Line: last.Line, Column: last.Column, Warning: last.Warning,
+		Message: "and " + strconv.Itoa(len(ps)-most) + " more", Hint: "fix these first"}
+	return append(ps[:most:most], rest)
+}
+
 // Sort puts the findings into the order of the file.
 func (ps Problems) Sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int {

@@ -13,8 +13,6 @@ import (
 	"unicode/utf8"
 
 	gotoml "github.com/pelletier/go-toml/v2"
-
-	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // Reader collects what is wrong while a file is read.
@@ -24,6 +22,7 @@ type Reader struct {
 	lines    []int // where each line begins
 	Problems Problems
 	Partial  bool // a syntax error hid the rest: say nothing about missing keys
+	faults   int  // errors among the problems
 }
 
 // decode asks the real decoder about everything that TOML forbids and the tree
@@ -50,23 +49,8 @@ func (r *Reader) decode(data []byte) {
 			return
 		}
 	}
-	message := wording.Visible(strings.TrimPrefix(err.Error(), "toml: "))
-	r.Fault(at, path, message, syntaxHint(message))
-}
-
-// syntaxHint helps with the mistakes that newcomers to TOML make.
-func syntaxHint(message string) string {
-	switch {
-	case strings.Contains(message, "start of key: U+0040"):
-		return `put names with @ or / in quotes, like [experts."@acme/writer"]`
-	case strings.Contains(message, "expected ']' to close table name"):
-		return `put names with other characters than letters, digits, - and _ in quotes, like [experts."@acme/writer"]`
-	case strings.Contains(message, "at start of value"), strings.Contains(message, "expected keyword"):
-		return "put text in quotes"
-	case strings.Contains(message, "unterminated basic string"), strings.Contains(message, "new lines"):
-		return `text of several lines stands between """ and """`
-	}
-	return ""
+	message, hint := describeSyntax(strings.TrimPrefix(err.Error(), "toml: "), data, min(at, len(data)))
+	r.Fault(at, path, message, hint)
 }
 
 // Fault reports an error at an offset.
@@ -79,10 +63,27 @@ func (r *Reader) Warn(at int, path, message, hint string) {
 	r.add(at, Problem{Path: path, Message: message, Hint: hint, Warning: true})
 }
 
+// MaxFaults is how many errors of a file are reported: more than a user reads. A hostile file
+// can have one in every other byte.
+const MaxFaults = 1000
+
+// Full reports whether so many errors were found that no more are looked for.
+func (r *Reader) Full() bool { return r.faults >= MaxFaults }
+
 func (r *Reader) add(at int, p Problem) {
+	if r.Full() {
+		return
+	}
 	pos := r.position(at)
 	p.File, p.Line, p.Column = r.file, pos.Line, pos.Column
 	r.Problems = append(r.Problems, p)
+	if p.Warning {
+		return
+	}
+	if r.faults++; r.Full() {
+		end := r.position(len(r.data))
+		r.Problems = append(r.Problems, Problem{File: r.file, Line: end.Line, Column: end.Column, Message: fmt.Sprintf("the file has more than %d problems", MaxFaults), Hint: "fix these first"})
+	}
 }
 
 // Missing reports a key that has to be there.
@@ -116,21 +117,15 @@ func ReadTree(file string, data []byte) (*Reader, *Node) {
 			r.lines = append(r.lines, i+1)
 		}
 	}
-	var b builder
-	root, syntax := b.build(data)
+	root, b, text := r.parse()
 	if b.excess != "" {
 		r.Fault(b.excessAt, "", b.excess, "")
 		return r, nil
 	}
-	for _, d := range b.twice {
-		r.Fault(d.at, d.path, "defined twice", fmt.Sprintf("the first is on line %d", r.position(d.first).Line))
+	for _, d := range b.twice[:min(len(b.twice), MaxFaults)] {
+		r.Fault(d.at, d.of.Path(), "defined twice", fmt.Sprintf("the first is on line %d", r.position(d.first).Line))
 	}
-	if syntax != nil {
-		r.Partial = true
-		message := wording.Visible(syntax.Error())
-		r.Fault(b.offset(syntax), "", message, syntaxHint(message))
-	}
-	r.decode(data)
+	r.decode(text)
 	return r, root
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/perstack-go/perstack/internal/wording"
@@ -51,15 +52,15 @@ func (t *Table) Want(key string, k kind) *Node {
 
 // Is reports whether n has kind k, and the problem if not.
 func (r *Reader) Is(n *Node, k kind) bool {
-	if n.Kind == k {
-		return true
+	if n.Kind == k || r.Full() {
+		return n.Kind == k
 	}
 	hint := ""
 	switch {
 	case k == KindString && n.Kind != KindTable && n.Kind != KindArray:
 		hint = "put it in quotes"
 	case k == KindArray && n.Kind == KindString:
-		hint = "put it in brackets, like [" + wording.Quote(n.Text) + "]"
+		hint = "put it in brackets, like " + listOf(n.Text)
 	case k == KindInteger && n.Kind == KindFloat:
 		hint = "write a whole number"
 	case (k == KindInteger || k == KindBool) && n.Kind == KindString:
@@ -69,8 +70,24 @@ func (r *Reader) Is(n *Node, k kind) bool {
 	return false
 }
 
+// listOf is the array that somebody meant who wrote its entries as one text.
+func listOf(text string) string {
+	const most = 8 // beyond that, an example does not help
+	words := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
+	if len(words) == 0 || len(words) > most {
+		words = []string{text}
+	}
+	for i, word := range words {
+		words[i] = wording.Quote(word)
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
 // Check applies rules until one fails.
 func (r *Reader) Check(n *Node, rules ...Rule) bool {
+	if r.Full() {
+		return false // the file cannot be used, whatever else is in it
+	}
 	for _, ok := range rules {
 		if message, hint := ok(n.Text); message != "" {
 			r.Fault(n.At, n.Path(), message, hint)
@@ -136,12 +153,22 @@ func (t *Table) Bool(key string) bool {
 }
 
 // Sub reads a table; absent or wrong, it is nil.
-func (t *Table) Sub(key string) *Table {
-	n := t.Want(key, KindTable)
-	if n == nil {
+func (t *Table) Sub(key string) *Table { return t.SubOr(key, nil) }
+
+// SubOr is Sub with a hint for a value that is no table.
+func (t *Table) SubOr(key string, hint func(n *Node) string) *Table {
+	n := t.Get(key)
+	switch {
+	case n == nil:
 		return nil
+	case n.Kind == KindTable:
+		return t.Reader.Table(n)
+	case hint != nil:
+		t.Reader.Fault(n.At, n.Path(), fmt.Sprintf("must be a table, not %s", n.Kind), hint(n))
+	default:
+		t.Reader.Is(n, KindTable)
 	}
-	return t.Reader.Table(n)
+	return nil
 }
 
 // Each visits the entries of a table of tables, such as experts and skills.
@@ -158,6 +185,9 @@ func (t *Table) Each(visit func(name string, entry *Table)) {
 // alike, and at last the list of what is known here.
 func (t *Table) Finish(hints ...func(key string) string) {
 	for _, key := range t.Node.Keys {
+		if t.Reader.Full() {
+			return
+		}
 		if slices.Contains(t.known, key) || slices.Contains(t.Older, key) {
 			continue
 		}

@@ -54,6 +54,7 @@ type Node struct {
 	Keys     []string // in file order
 	Fields   map[string]*Node
 	depth    int
+	place    place
 	explicit bool // has a [header] of its own
 	headed   bool // an array made of [[headers]]
 
@@ -71,7 +72,7 @@ func (n *Node) Path() string {
 
 // duplicate is a key that is given a second time.
 type duplicate struct {
-	path      string
+	of        *Node
 	at, first int
 }
 
@@ -85,6 +86,18 @@ type builder struct {
 	// excess says which limit the file breaks, and excessAt where. The builder stops there.
 	excess   string
 	excessAt int
+
+	decoder decoderCost
+}
+
+// search looks a key of a table up, and counts what the decoder does for it.
+func (b *builder) search(t *Node, key string, at int) *Node {
+	found := t.Fields[key]
+	b.decoder.search(t, found)
+	if b.decoder.steps > maxSteps {
+		b.exceed(at, "the file has too many tables and keys to be read in time")
+	}
+	return found
 }
 
 func (b *builder) exceed(at int, message string) {
@@ -113,6 +126,7 @@ func (b *builder) build(data []byte) (*Node, error) {
 // child makes the node of a key of a table, or of an element of an array.
 func (b *builder) child(parent *Node, key string, at int) *Node {
 	n := &Node{parent: parent, key: key, At: at, KeyAt: at, depth: parent.depth + 1}
+	b.decoder.add(n)
 	if n.depth > MaxDepth {
 		b.exceed(at, fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth))
 	}
@@ -137,18 +151,20 @@ func (b *builder) set(t *Node, key string, child *Node) {
 // header finds or makes the table that a [header] or [[header]] opens.
 func (b *builder) header(root *Node, e *unstable.Node) *Node {
 	t, key, at := b.descend(root, e)
-	old := t.Fields[key]
+	old := b.search(t, key, at)
 	if e.Kind == unstable.ArrayTable {
 		if old == nil {
 			old = b.child(t, key, at)
 			old.Kind, old.headed = KindArray, true
 			b.set(t, key, old)
 		}
-		fresh := b.table(t, key, at)
-		if old.headed {
-			fresh.parent, fresh.key = old, strconv.Itoa(len(old.Items))
-			old.Items = append(old.Items, fresh)
+		b.decoder.clear(old)
+		if !old.headed {
+			return b.table(t, key, at) // the decoder refuses it
 		}
+		fresh := b.table(old, strconv.Itoa(len(old.Items)), at)
+		fresh.depth-- // the number in the array is no level of the file
+		old.Items = append(old.Items, fresh)
 		return fresh
 	}
 	switch {
@@ -158,7 +174,7 @@ func (b *builder) header(root *Node, e *unstable.Node) *Node {
 	case old.Kind != KindTable:
 		return b.table(t, key, at)
 	case old.explicit:
-		b.twice = append(b.twice, duplicate{old.Path(), at, old.KeyAt})
+		b.twice = append(b.twice, duplicate{old, at, old.KeyAt})
 	default:
 		old.At, old.KeyAt = at, at // the header is the better place to point at
 	}
@@ -172,8 +188,8 @@ func (b *builder) assign(t *Node, e *unstable.Node) {
 	if b.excess != "" {
 		return
 	}
-	if old := t.Fields[key]; old != nil {
-		b.twice = append(b.twice, duplicate{old.Path(), at, old.KeyAt})
+	if old := b.search(t, key, at); old != nil {
+		b.twice = append(b.twice, duplicate{old, at, old.KeyAt})
 		return
 	}
 	n := b.child(t, key, at)
@@ -190,7 +206,7 @@ func (b *builder) descend(t *Node, e *unstable.Node) (table *Node, key string, a
 		if it.IsLast() {
 			break
 		}
-		next := t.Fields[key]
+		next := b.search(t, key, at)
 		if next != nil && next.headed {
 			next = next.Items[len(next.Items)-1]
 		}

@@ -3,8 +3,8 @@ package version
 
 import "runtime/debug"
 
-// Number is the release. A build of another state of the sources says so by [String].
-const Number = "0.1.0"
+// Number is the version that the sources work towards. There is no release yet.
+const Number = "0.1.0-unreleased"
 
 // IsRelease reports whether this is the build of a release, and not of a state before it.
 func IsRelease() bool {
@@ -12,7 +12,8 @@ func IsRelease() bool {
 	return ok && info.Main.Version == "v"+Number
 }
 
-// String returns the version, like 0.1.0 or 0.1.0+3f2a91c for a build between releases.
+// String returns the version, like 0.1.0-unreleased+3f2a91c. The part after the plus is the
+// commit that it was built from, if that is known.
 func String() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

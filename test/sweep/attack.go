@@ -111,7 +111,7 @@ func ignoreMissing(err error) error {
 
 // The ways in which another program takes the journal away from a process that writes it.
 var takes = map[string]func(path string) error{
-	"take remove":   os.Remove,
+	"take remove": os.Remove,
 	"take truncate": func(path string) error {
 		if info, err := os.Stat(path); err != nil || info.Size() <= 100 {
 			return errors.New("there is nothing to take away")

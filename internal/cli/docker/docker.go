@@ -7,11 +7,13 @@
 package docker
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,8 +39,9 @@ type Options struct {
 	Host       *host.Host
 	Executable func() (string, error) // path of this program
 
-	All  bool
-	JSON bool
+	All   bool
+	Force bool // do not ask
+	JSON  bool
 }
 
 func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
@@ -57,10 +60,12 @@ func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.C
 
 Images that the next run would use are kept. --all removes them, too; the next run
 makes them again, which takes a few seconds. Images that a container uses are never
-removed, nor anything that perstack did not make, such as images that it pulled.`,
+removed, nor anything that perstack did not make, such as images that it pulled.
+
+On a terminal you are asked first. Elsewhere, --force is needed.`,
 		Example: `  perstack docker prune
   perstack docker prune --all
-  perstack docker prune --json | jq .bytes`,
+  perstack docker prune --force --json | jq .bytes`,
 		Args:              host.NoArgs("it finds what is perstack's by itself"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,12 +73,16 @@ removed, nor anything that perstack did not make, such as images that it pulled.
 		},
 	}
 	cmd.Flags().BoolVarP(&opts.All, "all", "a", false, "also remove the images that the next run would use")
+	cmd.Flags().BoolVarP(&opts.Force, "force", "f", false, "remove without asking")
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print what was removed as JSON")
 	return cmd
 }
 
 func prune(ctx context.Context, opts *Options) (err error) {
 	h := opts.Host
+	if err := opts.confirm(); err != nil {
+		return err
+	}
 	d, err := docker.Connect(ctx, h.Getenv, h.Home)
 	if err != nil {
 		return err
@@ -94,6 +103,27 @@ func prune(ctx context.Context, opts *Options) (err error) {
 		return err
 	}
 	return errors.Join(err, printWords(h.Stdout, pruned))
+}
+
+// confirm asks the user before anything is removed.
+func (o *Options) confirm() error {
+	h := o.Host
+	switch {
+	case o.Force:
+		return nil
+	case !h.StdinIsTerminal:
+		return host.Usagef("docker prune removes images, containers and networks of perstack; add --force if that is meant")
+	}
+	what := "images of perstack that the next run would not use"
+	if o.All {
+		what = "all images of perstack"
+	}
+	fmt.Fprintf(h.Stderr, "This removes %s, and containers and networks of ended runs. Continue? [y/N] ", what)
+	answer, _ := bufio.NewReader(h.Stdin).ReadString('\n') // no answer is no
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return host.Usagef("nothing was removed")
+	}
+	return nil
 }
 
 // current is what a run would make its image of.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,8 +85,30 @@ func TestNoEngine(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	var out bytes.Buffer
 	h := &host.Host{Stdout: &out, Stderr: &out, Environ: []string{"DOCKER_HOST=unix://" + socket}}
-	err := prune(t.Context(), &Options{Host: h, JSON: true})
+	err := prune(t.Context(), &Options{Host: h, Force: true, JSON: true})
 	if err == nil || !strings.Contains(err.Error(), socket) || strings.Contains(err.Error(), "--runtime") || host.ExitCode(err) != host.ExitFailure || out.Len() > 0 {
 		t.Errorf("error = %v, printed %q", err, out.String())
+	}
+}
+
+// Nothing is removed before the user has agreed: at the terminal, or by a flag.
+func TestPruneAsks(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer   string
+		terminal bool
+		force    bool
+		want     string // of the error; empty if prune continues
+	}{
+		"yes":         {"y\n", true, false, ""},
+		"no":          {"n\n", true, false, "nothing was removed"},
+		"no answer":   {"", true, false, "nothing was removed"},
+		"no terminal": {"y\n", false, false, "add --force"},
+		"by force":    {"", false, true, ""},
+	} {
+		h := &host.Host{Stdin: strings.NewReader(c.answer), StdinIsTerminal: c.terminal, Stderr: io.Discard}
+		err := (&Options{Host: h, Force: c.force}).confirm()
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || host.ExitCode(err) != host.ExitUsage) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

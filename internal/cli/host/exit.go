@@ -3,6 +3,8 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io"
+	"syscall"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -69,10 +71,30 @@ func ExitCode(err error) int {
 	return ExitFailure
 }
 
+// A ClosedOutputError says that nothing reads what a command prints: a pager was left, or
+// head has seen enough.
+type ClosedOutputError struct{ Err error }
+
+func (e *ClosedOutputError) Error() string { return "the output was closed" }
+func (e *ClosedOutputError) Unwrap() error { return e.Err }
+
+// GuardStdout makes commands return a [ClosedOutputError] when nothing reads their output.
+func (h *Host) GuardStdout() { h.Stdout = closable{h.Stdout} }
+
+type closable struct{ w io.Writer }
+
+func (c closable) Write(data []byte) (int, error) {
+	n, err := c.w.Write(data)
+	if errors.Is(err, syscall.EPIPE) {
+		err = &ClosedOutputError{err}
+	}
+	return n, err
+}
+
 // Describe returns the text about err for the user; "" if there is none.
 func Describe(err error) string {
-	if err == nil {
-		return ""
+	if _, closed := errors.AsType[*ClosedOutputError](err); err == nil || closed {
+		return "" // a reader who has left wants no complaint
 	}
 	return terminal.Clean(Advise(err.Error()))
 }

@@ -75,8 +75,9 @@ func FindExpert(c *manifest.Config, key string) (*expert.Expert, error) {
 }
 
 // LoadConfig reads the perstack.toml that the flag --config names, or the first one from
-// the working directory upwards. It prints warnings and returns problems as an error.
-func (h *Host) LoadConfig(flag string) (*manifest.Config, error) {
+// the working directory upwards. It prints warnings and returns problems as an error. If
+// keys of Experts are given, it leaves out warnings about Experts that these do not reach.
+func (h *Host) LoadConfig(flag string, about ...string) (*manifest.Config, error) {
 	path, err := h.Locate(flag)
 	if err != nil {
 		return nil, err
@@ -85,13 +86,34 @@ func (h *Host) LoadConfig(flag string) (*manifest.Config, error) {
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
+	concerned := make(map[*expert.Expert]bool)
+	for _, key := range about {
+		if e, ok := lookup(config, key); ok {
+			closure, _ := config.Closure(e)
+			for _, e := range closure {
+				concerned[e] = true
+			}
+		}
+	}
 	for _, w := range problems.Warnings() {
+		if len(concerned) > 0 {
+			if e := config.ExpertAt(w.Path); e != nil && !concerned[e] {
+				continue
+			}
+		}
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}
 	if err := problems.Err(); err != nil {
 		return config, err
 	}
 	return config, h.CheckRemote(config)
+}
+
+func lookup(c *manifest.Config, key string) (*expert.Expert, bool) {
+	if c == nil || key == "" {
+		return nil, false
+	}
+	return c.Lookup(key)
 }
 
 // Locate is [manifest.Locate] for the flag --config. Its errors say how the flag helps.

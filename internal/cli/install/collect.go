@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/job"
 )
@@ -42,7 +43,7 @@ func (p *project) collect(ctx context.Context, plan *plan, images []lockfile.Ima
 	var group sync.WaitGroup
 	for i, s := range plan.servers {
 		if s.kept {
-			p.say("  %s: %d tool(s), as installed before", s.users[0], len(s.found.Tools))
+			p.say("  %s: %s, as installed before", s.users[0], wording.Count(len(s.found.Tools), "tool"))
 			p.warnUnknown(s)
 			continue
 		}
@@ -151,7 +152,7 @@ func (p *project) accept(s *server, found *lockfile.Skill, err error) error {
 		return fmt.Errorf("expert %q: %w", s.users[0].expert, err)
 	}
 	s.found = found
-	p.say("  %s: Found %d tool(s)", s.users[0], len(found.Tools))
+	p.say("  %s: Found %s", s.users[0], wording.Count(len(found.Tools), "tool"))
 	p.warnUnknown(s)
 	p.showDifferences(s)
 	return nil

@@ -192,8 +192,8 @@ func TestInstall(t *testing.T) {
 	}
 	for _, line := range []string{
 		"Resolving experts...\nFound 2 expert(s)\nCollecting tool definitions...\n",
-		"    | web (writer): fetching @acme/web\n", "  web (writer): starting npx -y @acme/web\n", "  web (writer): Found 2 tool(s)\n",
-		"  files (writer): starting files-server\n", "  files (writer): Found 0 tool(s)\n",
+		"    | web (writer): fetching @acme/web\n", "  web (writer): starting npx -y @acme/web\n", "  web (writer): Found 2 tools\n",
+		"  files (writer): starting files-server\n", "  files (writer): Found 0 tools\n",
 		"\nGenerated perstack.lock\n",
 	} {
 		if !strings.Contains(out, line) {
@@ -211,7 +211,7 @@ func TestInstall(t *testing.T) {
 	if err != nil || len(b.asked) != 0 || b.lock() != first {
 		t.Errorf("the second install asked %q: %v\n%s", b.asked, err, b.lock())
 	}
-	if !strings.Contains(out, "  web (writer): 2 tool(s), as installed before\n") || !strings.HasSuffix(out, "Generated perstack.lock (nothing changed)\n") {
+	if !strings.Contains(out, "  web (writer): 2 tools, as installed before\n") || !strings.HasSuffix(out, "Generated perstack.lock (nothing changed)\n") {
 		t.Errorf("stdout = %s", out)
 	}
 	if out, err = b.install(t.Context(), check); err != nil || out != "perstack.lock is up to date\n" {
@@ -554,12 +554,12 @@ func TestInstallTellsKeys(t *testing.T) {
 // A server cannot write a line that looks like one of perstack.
 func TestInstallQuotesServers(t *testing.T) {
 	b := newBench(t, twoExperts)
-	b.says = "well\nGenerated perstack.lock\r\n  web (writer): Found 0 tool(s)\u2028perstack: done\x1b[2K\rfine"
+	b.says = "well\nGenerated perstack.lock\r\n  web (writer): Found 0 tools\u2028perstack: done\x1b[2K\rfine"
 	out, err := b.install(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range []string{"well", "Generated perstack.lock", "web (writer): Found 0 tool(s)", "perstack: done", "fine"} {
+	for _, words := range []string{"well", "Generated perstack.lock", "web (writer): Found 0 tools", "perstack: done", "fine"} {
 		if !strings.Contains(out, "    | files (writer): "+words+"\n") {
 			t.Errorf("%q is not marked:\n%s", words, out)
 		}

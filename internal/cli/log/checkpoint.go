@@ -47,7 +47,7 @@ func (p *printer) checkpoint(cp *event.Checkpoint) {
 		p.field("Pending", c.ToolName+" ("+c.ID+")")
 	}
 	if cp.Error != nil {
-		p.field("Error", cp.Error.Name+": "+cp.Error.Message)
+		p.field("Error", cp.Error.Title()+": "+cp.Error.Message)
 	}
 	p.blank()
 }

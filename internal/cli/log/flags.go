@@ -27,6 +27,10 @@ var (
 // selecting are the flags that choose events.
 var selecting = []string{"run", "step", "type", "errors", "tools", "delegations", "take", "offset"}
 
+// aboutOneJob are the flags that mean nothing to the list of jobs. Without a job they are
+// about the newest one.
+var aboutOneJob = []string{"step", "type", "errors", "tools", "delegations", "verbose", "summary", "records", "tree", "verify"}
+
 func (o *Options) mode() *mode {
 	switch {
 	case o.Verify:
@@ -62,6 +66,9 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 			return host.Usagef("--latest and a job exclude each other")
 		}
 	}
+	if o.Job == "" && o.Run == "" && o.Checkpoint == "" && slices.ContainsFunc(aboutOneJob, changed) {
+		o.Latest = true
+	}
 	if err := store.CheckID(o.Run); changed("run") && err != nil {
 		return host.Usagef("--run: %w", err)
 	}
@@ -85,9 +92,6 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 
 func (o *Options) checkFlags(changed func(flag string) bool) error {
 	mode := o.mode()
-	if mode == verifyJournal && o.Job == "" && !o.Latest {
-		return host.Usagef("--verify needs a job: %s log <job> --verify", o.command())
-	}
 	all := slices.Concat(selecting, []string{"checkpoint", "messages", "verbose", "summary", "json", "records", "tree", "verify"})
 	for _, flag := range all {
 		if !changed(flag) || slices.Contains(mode.flags, flag) {
@@ -96,8 +100,6 @@ func (o *Options) checkFlags(changed func(flag string) bool) error {
 		switch {
 		case flag == "messages":
 			return host.Usagef("--messages lists those of a checkpoint; add --checkpoint <id>")
-		case mode == listJobs:
-			return host.Usagef("--%s is about one job: %s log <job> --%s, or --latest for the newest", flag, o.command(), flag)
 		}
 		return host.Usagef("--%s does not go with %s", flag, mode.name)
 	}

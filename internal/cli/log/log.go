@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +62,9 @@ of its checkpoint, for perstack run --resume-from.
 The project is the directory of the nearest perstack.toml, else this directory. --all
 looks in the histories of all your projects.
 
+Flags that are about one job, such as --errors, --tools and --summary, mean the newest
+job unless one is named.
+
 Of a long job, the newest 100 events are shown; --take and --offset show others. If
 several of --type, --errors, --tools and --delegations are given, events are shown
 that match any of them. Times are UTC.
@@ -86,7 +88,7 @@ run or checkpoint that does not exist.`,
 		Example: `  perstack log                            list the jobs of this project
   perstack log --all                      list those of all projects
   perstack log <job>                      explain a job
-  perstack log --latest --errors          what went wrong in the newest job
+  perstack log --errors                   what went wrong in the newest job
   perstack log <job> --step 3-5 --verbose with arguments and full texts
   perstack log <job> --tree               its runs: delegation and branches
   perstack log <job> --run <run>          what one run did
@@ -143,9 +145,6 @@ func run(ctx context.Context, opts *Options) error {
 	if err == nil {
 		err = show(ctx, opts, history)
 	}
-	if errors.Is(err, syscall.EPIPE) {
-		return host.Exit(host.ExitFailure) // a pager that was left has nothing to complain about
-	}
 	return err
 }
 
@@ -181,7 +180,11 @@ func showJob(ctx context.Context, opts *Options, s store.Store, jobID string) er
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(opts.Host.Stdout)
+	to := opts.Host.Stdout
+	if !opts.JSON && !opts.Records {
+		to = opts.Host.Plain(to)
+	}
+	out := bufio.NewWriter(to)
 	switch mode := opts.mode(); {
 	case mode == showCheckpoint:
 		err = v.printCheckpoint(out)

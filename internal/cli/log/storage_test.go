@@ -183,7 +183,9 @@ func TestClosedOutputIsQuiet(t *testing.T) {
 	dir := fileStore(t)
 	for _, args := range []string{"", "--json", "longjob", "longjob --json", "longjob --records", "--checkpoint cp1", "longjob --tree", "longjob --tree --json"} {
 		var errOut bytes.Buffer
-		cmd := New(&host.Host{Stdout: closedPipe{}, Stderr: &errOut, Dir: dir, Home: t.TempDir(), Source: engine.FixedSource(noon)}, nil)
+		h := &host.Host{Stdout: closedPipe{}, Stderr: &errOut, Dir: dir, Home: t.TempDir(), Source: engine.FixedSource(noon)}
+		h.GuardStdout()
+		cmd := New(h, nil)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(append(strings.Fields(args), "--storage", dir))
 		err := cmd.ExecuteContext(t.Context())

@@ -205,7 +205,6 @@ func TestTreeFlags(t *testing.T) {
 	s := memory.New()
 	tellTeam(t, s)
 	for args, want := range map[string]string{
-		"--tree":                        "--tree is about one job",
 		"teamjob --tree --records":      "--records does not go with --tree",
 		"teamjob --tree --errors":       "--errors does not go with --tree",
 		"teamjob --tree --take 5":       "--take does not go with --tree",

@@ -45,6 +45,9 @@ func (o *output) limited(r engine.Result) error {
 	case event.LimitCost:
 		key, isOwn, more = "maxCost", own.MaxCost == l.Max && own.MaxCost != ofJob.MaxCost, tidy(more)
 		said = fmt.Sprintf("$%s of $%s are used, and the next answer could cost more than the rest", money(l.Used), money(l.Max))
+		if l.Used == 0 {
+			said = fmt.Sprintf("the first answer could cost more than $%s", money(l.Max))
+		}
 	case event.LimitDepth:
 		key = "maxDepth"
 		said = fmt.Sprintf("%.0f Experts delegated to one another in a row, and no more are allowed (maxDepth)", l.Max)

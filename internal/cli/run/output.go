@@ -56,7 +56,7 @@ func newOutput(ctx context.Context, pl *plan) *output {
 	case outputJSON:
 		out.json = event.NewWriter(out.to)
 	case outputProgress:
-		out.rows = lines.New(out.to, lines.Options{
+		out.rows = lines.New(o.Host.Plain(out.to), lines.Options{
 			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "" && o.Host.Getenv("TERM") != "dumb",
 			Width:   o.Host.Width,
 			Verbose: o.Verbose,
@@ -128,6 +128,14 @@ func (o *output) note(e event.Event) error {
 		say(b.SkillName, b.Message)
 	}
 	return nil
+}
+
+// outputClosed is why a run stops when no program reads its output.
+func outputClosed(err error) error {
+	if closed, ok := errors.AsType[*host.ClosedOutputError](err); ok {
+		return closed
+	}
+	return fmt.Errorf("output closed: %w", err)
 }
 
 // patience is how long a run that was told to stop waits for its output to be read.

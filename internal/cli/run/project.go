@@ -35,7 +35,7 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := h.LoadConfig(o.Config)
+	config, err := h.LoadConfig(o.Config, o.Expert)
 	if err != nil {
 		return nil, err
 	}

@@ -2,19 +2,25 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 )
 
 // maxQuery bounds a query: more than this is a mistaken file, not a task.
 const maxQuery = 4 << 20
+
+// queryNotice is how long a query may take before the user is told what is waited for.
+const queryNotice = 100 * time.Millisecond
 
 // input turns flags and query into what the user wants.
 func (o *Options) input(ctx context.Context, t *target) (job.Input, error) {
@@ -67,10 +73,17 @@ func (o *Options) readQuery(ctx context.Context, from string, open func() (io.Re
 		defer r.Close()
 		data, err = io.ReadAll(io.LimitReader(r, maxQuery+1))
 	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
+	soon := time.NewTimer(queryNotice)
+	defer soon.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-done:
+			waiting = false
+		case <-soon.C: // a pipe that stays open looks like a program that hangs
+			fmt.Fprintln(o.Host.Stderr, "perstack: reading the query from "+terminal.CleanLine(from)+"; Ctrl-C stops")
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
 	}
 	if err != nil {
 		return "", host.Usagef("read the query from %s: %w", from, err)

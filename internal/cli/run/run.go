@@ -9,7 +9,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -70,8 +69,8 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 
 The query is the second argument. "-" reads it from standard input, and so does
 leaving it out, unless a job is continued. --query-file reads it from a file. On a
-terminal you see what the Expert does as it happens. In a pipe, every event is one
-line of JSON.
+terminal, a line is printed for each thing that the Expert has done. In a pipe, every
+event is one line of JSON.
 
 Without perstack.lock, skills are started before the first step. With the file that
 perstack install writes, a skill is started when it is first used, and the run fails
@@ -285,7 +284,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 			continue // the job is being saved
 		}
 		if err := out.show(e); err != nil {
-			stop(fmt.Errorf("output closed: %w", err))
+			stop(outputClosed(err))
 		}
 	}
 	return out.end(ctx, result)

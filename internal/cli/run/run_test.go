@@ -139,7 +139,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestQueryLimit(t *testing.T) {
-	o := &Options{Host: &host.Host{Stdin: strings.NewReader(strings.Repeat("x", maxQuery))}, Query: "-", HasQuery: true}
+	o := &Options{Host: &host.Host{Stdin: strings.NewReader(strings.Repeat("x", maxQuery)), Stderr: io.Discard}, Query: "-", HasQuery: true}
 	if q, err := o.query(t.Context()); err != nil || len(q) != maxQuery {
 		t.Errorf("a query of %d bytes: %d bytes, %v", maxQuery, len(q), err)
 	}

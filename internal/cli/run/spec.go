@@ -22,6 +22,7 @@ type plan struct {
 	target   *target
 	resolved job.Resolved
 	spec     job.Spec
+	lock     *lockfile.Lock  // nil if there is none
 	said     map[string]bool // lines that the user has read
 }
 
@@ -89,11 +90,18 @@ func (pl *plan) expert() (*expert.Expert, error) {
 	if err != nil {
 		return nil, host.Usagef("%w%s", err, pl.nameFirst())
 	}
-	problems := pl.project.config.Unsupported(e, pl.resolved.Settings)
+	config := pl.project.config
+	closure, _ := config.Closure(e)
+	lock, err := lockfile.Read(config)
+	problems := host.Refused(config, pl.resolved.Settings, lock, err, closure)
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.Clean(host.Advise(w.String())))
 	}
-	return e, problems.Err()
+	if err := problems.Err(); err != nil {
+		return nil, host.AddConfigToError(&host.ExitError{Code: host.ExitUsage, Err: err}, pl.opts.Config, pl.dockerOnly())
+	}
+	pl.lock = lock
+	return e, nil
 }
 
 // nameFirst helps those who meant a query for the job that they continue: a single argument
@@ -181,19 +189,8 @@ func (pl *plan) checkSkills() error {
 		return err
 	}
 	pl.tellFile()
-	config, e := pl.project.config, pl.spec.Coordinator()
-	lock, err := lockfile.Read(config)
-	switch {
-	case err != nil:
-	case lock != nil:
-		if err = lock.Stale(config, e).Err(); err == nil {
-			pl.spec.Lock, pl.spec.LockPath = string(lock.Encode()), lock.Path
-		}
-	case pl.spec.Runtime == job.Docker:
-		err = lockfile.Needed(config, pl.spec.Experts).Err()
-	}
-	if err != nil {
-		return host.AddConfigToError(&host.ExitError{Code: host.ExitUsage, Err: err}, pl.opts.Config, pl.dockerOnly())
+	if pl.lock != nil {
+		pl.spec.Lock, pl.spec.LockPath = string(pl.lock.Encode()), pl.lock.Path
 	}
 	return nil
 }
@@ -201,7 +198,7 @@ func (pl *plan) checkSkills() error {
 // dockerOnly reports whether a flag, and not the file, asks for the container: then the
 // advice to install has to say so, or images stay without a pin.
 func (pl *plan) dockerOnly() bool {
-	return pl.spec.Runtime == job.Docker && pl.project.config.Settings.Runtime != job.Docker
+	return pl.resolved.Runtime == job.Docker && pl.project.config.Settings.Runtime != job.Docker
 }
 
 // tellFile says what the user would not expect of the file: that another program

@@ -1,9 +1,7 @@
 package validate
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -44,85 +42,115 @@ func cassetteProblems(c *manifest.Config, shorten func(string) string) (all toml
 	return all
 }
 
-// refused lists what would keep perstack run from starting an Expert although the file can
-// be read: whether it matters depends on the flags that are given, so these are notes. A
-// key that is not set here is not one of them.
-func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
-	use := providers.Choice(c.Settings, e)
-	name := use.Model
-	for _, p := range providers.Check(providers.Config{
-		Provider: use.Provider, Model: name,
-		Setting: use.Setting, Entry: c.Models[name],
-		Expert: e, OwnTools: true,
-	}) {
-		path := p.Path
-		if p.OfExpert(e) {
-			path = toml.PathTo("experts", e.Name) + "." + path
-		}
-		notes = append(notes, c.Problem(path, "no run will start: "+p.Err.Error(), ""))
+// refused lists what keeps perstack run from starting an Expert of the file, for a reason that
+// lies in the file or in its lockfile. Warnings say what a run will not do. Flags can change
+// some of it, but a run without them is what the file promises.
+func refused(c *manifest.Config) toml.Problems {
+	lock, err := lockfile.Read(c)
+	runs := make([][]*expert.Expert, len(c.Experts))
+	for i, e := range c.Experts {
+		runs[i] = []*expert.Expert{e} // together they are all runs, but for what Experts do to each other
 	}
-	return append(notes, unpriced(c, e)...)
-}
-
-// unpriced lists the models without a price that a run of an Expert, or its delegates, would
-// use although the cost is limited.
-func unpriced(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
-	limitsCost := func(e *expert.Expert) bool { return e.MaxCost > 0 }
-	ofJob := c.Settings.Limits.MaxCost > 0
-	if !ofJob && !slices.ContainsFunc(c.Experts, limitsCost) {
-		return nil // a file may have a thousand Experts that all reach each other
-	}
-	spec := c.Spec(e)
-	spec.Complete(providers.Catalogue{})
-	path := "maxCost"
-	if limited := slices.IndexFunc(spec.Experts, limitsCost); !ofJob && limited >= 0 {
-		path = toml.PathTo("experts", spec.Experts[limited].Name, "maxCost")
-	}
-	for _, name := range spec.Unpriced(model.PriceOf) {
-		if name != "" {
-			notes = append(notes, c.Problem(path, fmt.Sprintf("no run will start: what the model %q costs is not known", name), fmt.Sprintf("write it into [prices.%q]", name)))
-		}
-	}
-	return notes
-}
-
-// unpinned lists what would keep perstack run from starting an Expert because of its
-// lockfile: one that is broken or stale or, for a container, packages and images that are
-// not pinned. err is what reading it came to.
-func unpinned(c *manifest.Config, lock *lockfile.Lock, err error, e *expert.Expert) (notes toml.Problems) {
-	docker := c.Settings.Runtime == job.Docker
-	switch {
-	case err != nil:
-		notes = broken(err)
-	case lock != nil:
-		notes = lock.Stale(c, e)
-	case docker:
-		notes = lockfile.Needed(c, []*expert.Expert{e})
-	}
-	if len(notes) == 0 && docker { // a new lockfile pins images too
-		closure, _ := c.Closure(e)
-		for _, name := range c.ImagesOf(closure) {
+	found := host.Refused(c, job.Settings{}, lock, err, runs...)
+	locked := found.Err() == nil // else a new lockfile pins images too
+	found = append(found, c.MixedPackages()...)
+	found = append(found, models(c)...)
+	found = append(found, unpriced(c)...)
+	if locked && c.Settings.Runtime == job.Docker {
+		for _, name := range c.Images() {
 			if _, ok := lock.Image(name); !ok {
-				notes = append(notes, c.Problem("docker", "the image "+name+" is not pinned", lockfile.InstallAgain))
+				found = append(found, c.Problem("docker", "the image "+name+" is not pinned", lockfile.InstallAgain))
 			}
 		}
 	}
-	for i := range notes {
-		notes[i].Message = "no run will start: " + notes[i].Message
-	}
-	return notes
+	return found
 }
 
-// broken is the first thing that is wrong with a lockfile, with what to do about it. Where
-// one thing is wrong, the rest of the file means little.
-func broken(err error) toml.Problems {
-	var all toml.Problems
-	if !errors.As(err, &all) || len(all) == 0 {
-		return toml.Problems{{Message: err.Error()}}
+// models lists what keeps the models of the file from being opened with any key, and as
+// warnings what a run would warn of. A file can have a thousand Experts that use one model:
+// what they share is looked at once.
+func models(c *manifest.Config) (found toml.Problems) {
+	seen := make(map[string]bool)
+	plainDone, settingDone := false, false
+	for _, e := range c.Experts {
+		if len(found) > maxListed {
+			break
+		}
+		plain := !e.NamesModel() && len(e.ProviderTools)+len(e.ProviderSkills) == 0 && e.ProviderToolOptions == nil
+		if plain && plainDone {
+			continue
+		}
+		plainDone = plainDone || plain
+		config := modelConfig(c, e)
+		if e.Provider == nil {
+			if settingDone { // what the setting sends is the same for all of them
+				config.Setting.ExtraBody, config.Setting.Headers = nil, nil
+			}
+			settingDone = true
+		}
+		for _, p := range providers.Check(config) {
+			path := p.Path
+			if p.OfExpert(e) {
+				path = toml.PathTo("experts", e.Name) + "." + path
+			}
+			if problem := c.Problem(path, p.Err.Error(), ""); !seen[problem.String()] {
+				seen[problem.String()] = true
+				found = append(found, problem)
+			}
+		}
+		for _, line := range providers.Warnings(config) {
+			path := "model"
+			if e.NamesModel() {
+				path = toml.PathTo("experts", e.Name, path)
+			}
+			if problem := c.Problem(path, line, ""); !seen[problem.String()] {
+				seen[problem.String()] = true
+				problem.Warning = true
+				found = append(found, problem)
+			}
+		}
 	}
-	first := all[0]
-	first.Hint = all[len(all)-1].Hint
-	return toml.Problems{first}
+	return found
+}
+
+func modelConfig(c *manifest.Config, e *expert.Expert) providers.Config {
+	use := providers.Choice(c.Settings, e)
+	return providers.Config{
+		Provider: use.Provider, Model: use.Model,
+		Setting: use.Setting, Entry: c.Models[use.Model],
+		Expert: e, OwnTools: true, File: c.Path, Dir: c.Dir,
+	}
+}
+
+// unpriced lists the models without a price that a run would use although its cost is
+// limited.
+func unpriced(c *manifest.Config) (found toml.Problems) {
+	spec := job.Spec{Settings: c.Settings, Prices: c.Prices, Models: c.Models}
+	spec.Complete(providers.Catalogue{})
+	report := func(path, name string) {
+		found = append(found, c.Problem(path, fmt.Sprintf("the cost is limited, but what the model %q costs is not known", name), fmt.Sprintf("write it into [prices.%q]", name)))
+	}
+	without := func(e *expert.Expert) string {
+		use := spec.ModelOf(e)
+		if _, known := spec.Price(use.Provider, use.Model, model.PriceOf); known {
+			return ""
+		}
+		return use.Model
+	}
+	if c.Settings.Limits.MaxCost > 0 {
+		told := make(map[string]bool)
+		for _, e := range c.Experts {
+			if name := without(e); name != "" && !told[name] {
+				told[name] = true
+				report("maxCost", name)
+			}
+		}
+		return found
+	}
+	c.Meets(func(e *expert.Expert) bool { return e.MaxCost > 0 }, without, func(e *expert.Expert, name string) {
+		report(toml.PathTo("experts", e.Name, "maxCost"), name)
+	})
+	return found
 }
 
 // requests lists what the files of the project ask for beyond the defaults. Env files that

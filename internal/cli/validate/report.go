@@ -2,16 +2,12 @@ package validate
 
 import (
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
-	"github.com/perstack-go/perstack/job"
 )
 
 // A report is everything there is to say about a file.
@@ -23,6 +19,9 @@ type report struct {
 	experts          []listing
 }
 
+// maxListed is how many problems, and how many notes, are printed: more than a user reads.
+const maxListed = toml.MaxFaults + 1
+
 // A listing is an Expert of the file, with what cannot be done of it.
 type listing struct {
 	*expert.Expert
@@ -30,32 +29,31 @@ type listing struct {
 }
 
 // newReport sorts what was found. Config is nil if the file cannot be used. File names
-// are printed as shorten writes them, and the words of notes as advise does.
-func newReport(config *manifest.Config, problems toml.Problems, shorten, advise func(string) string) *report {
+// are printed as shorten writes them, and what is advised as advise does.
+func newReport(config *manifest.Config, problems, notes toml.Problems, shorten, advise func(string) string) *report {
 	warnings := len(problems.Warnings())
 	r := &report{warnings: warnings, errors: len(problems) - warnings}
+	problems, notes = problems.First(maxListed), notes.First(maxListed)
+	write := func(p toml.Problem) toml.Problem {
+		p.File, p.Message, p.Hint = shorten(p.File), advise(p.Message), advise(p.Hint)
+		return p
+	}
 	for _, p := range problems {
-		p.File = shorten(p.File)
-		r.problems = append(r.problems, p)
+		r.problems = append(r.problems, write(p))
 	}
 	if config == nil {
 		return r
 	}
-	seen := make(map[toml.Problem]bool)
-	lock, err := lockfile.Read(config)
-	for _, e := range config.Experts {
-		entry := listing{Expert: e}
-		for _, n := range slices.Concat(config.UnsupportedBy([]*expert.Expert{e}, job.Settings{}), refused(config, e), unpinned(config, lock, err, e)) {
-			n.File, n.Message, n.Hint = shorten(n.File), advise(n.Message), advise(n.Hint)
-			switch {
-			case strings.HasPrefix(n.Path, "experts."):
-				entry.notes = append(entry.notes, n)
-			case !seen[n]: // the provider, for instance: the same for all Experts
-				seen[n] = true
-				r.notes = append(r.notes, n)
-			}
+	of := make(map[string]toml.Problems)
+	for _, n := range notes {
+		if e := config.ExpertAt(n.Path); e != nil {
+			of[e.Key] = append(of[e.Key], write(n))
+		} else {
+			r.notes = append(r.notes, write(n))
 		}
-		r.experts = append(r.experts, entry)
+	}
+	for _, e := range config.Experts {
+		r.experts = append(r.experts, listing{e, of[e.Key]})
 	}
 	return r
 }

@@ -27,8 +27,9 @@ import (
 type Options struct {
 	Host *host.Host
 
-	Config string // path of the file; empty means to look for it
-	JSON   bool
+	Config  string // path of the file; empty means to look for it
+	Machine bool   // what is missing on this machine is an error
+	JSON    bool
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -40,19 +41,23 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check perstack.toml",
-		Long: `Check perstack.toml and list all problems, each with its line and a hint. With the
-provider replay, the cassette that the file names is checked, too.
+		Long: `Check perstack.toml and list all problems, each with its line and a hint. An Expert
+that perstack run would refuse without flags is a problem: a delegate that is missing, a
+model of another provider, a stale perstack.lock. With the provider replay, the cassette
+that the file names is checked, too.
 
 Problems and warnings are printed to standard error, one on each line. Notes name
-settings that this version does not support yet. They also name what perstack run
-would refuse unless a flag changes it, such as a model of another provider, or a
-package that perstack.lock does not pin. Requests are what the project asks for beyond
-the defaults, which perstack run asks you about. Whether keys are set is not checked. The
-exit code is 0 if the file can be used, else 2.
+settings that this version does not enforce, and what this machine lacks: a key, a
+variable of a skill, a program, a sandbox. With --machine, what the machine lacks is a
+problem, and with the runtime docker, the Docker daemon is asked as well.
+
+Requests are what the project asks for beyond the defaults, which perstack run asks you
+about. Exit codes: 0 if every Expert can run, 2 if there are problems.
 
 --json prints an array of {file, line, column, path, message, hint, severity} to
 standard output instead; severity is error, warning, note or request.`,
 		Example: `  perstack validate
+  perstack validate --machine
   perstack validate --config experts/perstack.toml
   perstack validate --json | jq -r '.[].message'`,
 		Args:              host.NoArgs("name the file with --config"),
@@ -63,6 +68,7 @@ standard output instead; severity is error, warning, note or request.`,
 	}
 	host.AddConfigFlag(cmd, &opts.Config)
 	h.AddYesFlag(cmd)
+	cmd.Flags().BoolVar(&opts.Machine, "machine", false, "make what this machine lacks a problem: keys, variables, programs, Docker")
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the problems as JSON")
 	return cmd
 }
@@ -81,14 +87,28 @@ func run(ctx context.Context, opts *Options) error {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	short := func(name string) string { return shorten(h.Dir, name) }
+	var notes toml.Problems
 	if config != nil {
 		if err := h.CheckRemote(config); err != nil {
 			return err
 		}
 		problems = slices.Concat(problems, cassetteProblems(config, short), config.DelegateWarnings())
+		missing := opts.missing(ctx, config)
+		for _, p := range refused(config) {
+			if p.Warning {
+				notes = append(notes, p)
+			} else {
+				problems = append(problems, p)
+			}
+		}
+		if opts.Machine {
+			problems = append(problems, missing...)
+		} else {
+			notes = append(notes, missing...)
+		}
 	}
 	problems.Sort()
-	r := newReport(config, problems, short, func(text string) string { return host.AddConfig(text, opts.Config) })
+	r := newReport(config, problems, notes, short, func(text string) string { return host.AddConfig(text, opts.Config) })
 	if config != nil {
 		r.requests = requests(h, config, short)
 	}

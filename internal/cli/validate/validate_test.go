@@ -12,10 +12,8 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/toml"
-	"github.com/perstack-go/perstack/job"
 )
 
 func TestOptions(t *testing.T) {
@@ -27,6 +25,7 @@ func TestOptions(t *testing.T) {
 		{args: nil},
 		{args: []string{"--config", "a.toml"}, want: Options{Config: "a.toml"}},
 		{args: []string{"--json"}, want: Options{JSON: true}},
+		{args: []string{"--machine"}, want: Options{Machine: true}},
 		{args: []string{"a.toml"}, err: `validate takes no arguments, but got "a.toml"; name the file with --config`},
 	} {
 		var got *Options
@@ -143,34 +142,13 @@ func TestCassette(t *testing.T) {
 		"gone.toml":  {"gone.toml:4:1: " + at + `cannot read the cassette "sub/no.toml": no such file or directory` + "\ngone.toml: 1 error\n", 2},
 		"dir.toml":   {"dir.toml:4:1: " + at + `cannot read the cassette ".": not a regular file` + "\ndir.toml: 1 error\n", 2},
 		"type.toml": {"type.toml:4:1: " + at + "bad.toml:3: text must be a string, not an integer\n" +
-			"type.toml:7:14: warning: experts.a.delegates.0: this file has no expert \"wirter\"; did you mean \"writer\"?\ntype.toml: 1 error, 1 warning\n", 2},
+			"type.toml:7:1: experts.a.delegates.0: delegate \"wirter\" is not in this file; did you mean \"writer\"?\ntype.toml: 2 errors\n", 2},
 	}
 	for name, want := range tests {
 		out, errOut, code := validate(t, dir, "--config", name)
 		if errOut != want.stderr || code != want.code || (code == 0) != (out != "") {
 			t.Errorf("%s: code %d, stdout %q, stderr\n%s\nwant %d\n%s", name, code, out, errOut, want.code, want.stderr)
 		}
-	}
-}
-
-// What this version cannot do is told once for the file, or with the Expert.
-func TestNotesComeFromTheTable(t *testing.T) {
-	file := "runtime = 'docker'\n[experts.a]\ninstruction = 'x'\nminRuntimeVersion = 'v1.0'\n[experts.b]\ninstruction = 'x'"
-	config, problems := manifest.Parse("perstack.toml", []byte(file))
-	same := func(text string) string { return text }
-	r := newReport(config, problems, same, same)
-	all := make(map[toml.Problem]int)
-	for _, e := range config.Experts {
-		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, job.Settings{}) {
-			all[n]++
-		}
-	}
-	told := len(r.notes)
-	for _, e := range r.experts {
-		told += len(e.notes)
-	}
-	if told != len(all) {
-		t.Errorf("%d notes, want %d", told, len(all))
 	}
 }
 
@@ -233,19 +211,53 @@ instruction = "x"
 		t.Fatal(err)
 	}
 	const hint = "; say in one what it is for: the model reads it to know when to ask\n"
-	const warnings = `perstack.toml:2:10: warning: experts.lead: has no description, but "writer" delegates to it` + hint +
-		`perstack.toml:5:10: warning: experts.writer: has no description, but "lead" delegates to it` + hint
-	const listed = "perstack.toml: 3 experts, 2 warnings\n  lead 1.0.0\n" +
-		`    note: perstack.toml:4:1: experts.lead.delegates.1: delegate "@reg/far" is not in this file; experts of the registry cannot be used by this version yet` +
-		"\n  writer 1.0.0\n  reader 1.0.0\n"
+	const problems = `perstack.toml:2:10: warning: experts.lead: has no description, but "writer" delegates to it` + hint +
+		`perstack.toml:4:1: experts.lead.delegates.1: delegate "@reg/far" is not in this file; experts of the registry cannot be used by this version yet` + "\n" +
+		`perstack.toml:5:10: warning: experts.writer: has no description, but "lead" delegates to it` + hint +
+		"perstack.toml: 1 error, 2 warnings\n"
 	out, errOut, code := validate(t, dir)
-	if code != 0 || errOut != warnings || out != listed {
+	if code != 2 || errOut != problems || out != "" {
 		t.Errorf("code %d, stdout\n%sstderr\n%s", code, out, errOut)
 	}
-	out, _, code = validate(t, dir, "--json")
-	var findings []finding
-	if err := json.Unmarshal([]byte(out), &findings); err != nil || code != 0 || len(findings) != 3 ||
-		findings[0].Severity != "warning" || findings[2].Severity != "note" {
-		t.Errorf("%v, code %d, %s", err, code, out)
+}
+
+// What this machine lacks is a note, and an error with --machine.
+func TestMachine(t *testing.T) {
+	const file = `
+envPath = ["keys.env"]
+[experts.a]
+instruction = "x"
+[experts.a.skills.s]
+type = "mcpStdioSkill"
+command = "no-such-program"
+requiredEnv = ["SEARCH_KEY"]
+[experts.b]
+instruction = "x"
+[experts.b.provider]
+providerName = "openai"
+`
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("perstack.toml", file)
+	for _, c := range []struct{ keys, want string }{
+		{"", `env file "`},
+		{"SEARCH_KEY=k", `provider: anthropic: ANTHROPIC_API_KEY is not set`},
+		{"SEARCH_KEY=k", `experts.b.provider: openai: OPENAI_API_KEY is not set`},
+		{"ANTHROPIC_API_KEY=k\nOPENAI_API_KEY=k", `experts.a.skills.s.requiredEnv: SEARCH_KEY is not set`},
+		{"ANTHROPIC_API_KEY=k\nOPENAI_API_KEY=k\nSEARCH_KEY=k", `experts.a.skills.s.command: the program "no-such-program" is not in PATH`},
+	} {
+		if c.keys != "" {
+			write("keys.env", c.keys)
+		}
+		if out, errOut, code := validate(t, dir); code != 0 || errOut != "" || !strings.Contains(out, "note: ") || !strings.Contains(out, c.want) {
+			t.Errorf("%s: code %d, stdout\n%sstderr\n%s", c.want, code, out, errOut)
+		}
+		if out, errOut, code := validate(t, dir, "--machine"); code != 2 || out != "" || !strings.Contains(errOut, c.want) {
+			t.Errorf("%s: code %d, stdout\n%sstderr\n%s", c.want, code, out, errOut)
+		}
 	}
 }

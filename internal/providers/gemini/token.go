@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 )
@@ -218,7 +219,7 @@ func refused(status int, body []byte) error {
 
 func isBusy(status int) bool { return status == http.StatusTooManyRequests || status >= 500 }
 
-const apiCallError = "AI_APICallError" // the name that users of the original know
+const apiCallError = event.ProviderFailure
 
 // passing is a failure that may be gone at the next try.
 func passing(text string) error {

@@ -82,7 +82,7 @@ func checkExtra(t *testing.T, s *Subject) {
 
 // checkHeaders: a header of the user is sent, and replaces one of ours.
 func checkHeaders(t *testing.T, s *Subject) {
-	server, root := Serve(t, "[[turn]]\ntext = \"Hello.\"\n")
+	server, root := Serve(t, "[[turn]]\ntext = \"Hello.\"\n[[turn]]\ntext = \"Hello.\"\n")
 	m := s.Open(t, Place{Root: root, Headers: map[string]string{"X-Mine": "yes", "user-agent": "mine/1"}})
 	if _, _, err := Ask(t.Context(), t, m, hello()); err != nil {
 		t.Fatal(err)
@@ -92,6 +92,12 @@ func checkHeaders(t *testing.T, s *Subject) {
 		if got := head.Values(http.CanonicalHeaderKey(name)); len(got) != 1 || got[0] != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+	if _, _, err := Ask(t.Context(), t, s.Open(t, Place{Root: root}), hello()); err != nil {
+		t.Fatal(err)
+	}
+	if got := server.Requests()[1].Header.Get("User-Agent"); !strings.HasPrefix(got, "perstack/") {
+		t.Errorf("without one of the user's, User-Agent is %q", got)
 	}
 }
 

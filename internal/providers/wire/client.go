@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -179,6 +180,7 @@ func (c *Client) send(ctx context.Context, path string, header http.Header, body
 		request.ContentLength += int64(len(piece))
 	}
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", userAgent())
 	request.Header.Set("Accept", cmp.Or(c.Accept, eventStream))
 	for _, h := range []http.Header{c.Header, header} {
 		for name, values := range h {
@@ -192,6 +194,9 @@ func (c *Client) send(ctx context.Context, path string, header http.Header, body
 	}
 	return Staying(c.HTTP).Do(request) // the key never goes to another host
 }
+
+// userAgent tells providers which program asks, and nothing about the machine or the user.
+func userAgent() string { return "perstack/" + version.String() }
 
 // pieces reads byte slices one after another. Unlike net.Buffers it fills what it is
 // given, so that many small pieces do not become as many small frames.

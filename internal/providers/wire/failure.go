@@ -18,16 +18,17 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/model"
 )
 
 const (
 	maxErrorBody    = 64 << 10
-	maxErrorMessage = 2000              // runes: a message is read by people
-	maxRetryAfter   = 24 * time.Hour    // more is nonsense, or an overflow in the making
-	minSecret       = 8                 // shorter values are words, and words are everywhere
-	apiCallError    = "AI_APICallError" // the name that users of the original know
+	maxErrorMessage = 2000           // runes: a message is read by people
+	maxRetryAfter   = 24 * time.Hour // more is nonsense, or an overflow in the making
+	minSecret       = 8              // shorter values are words, and words are everywhere
+	apiCallError    = event.ProviderFailure
 )
 
 // Failure is what the provider says went wrong, by an HTTP status or one that stands

@@ -34,11 +34,11 @@ func Unreachable(err error) (hint string, final bool) {
 	case errors.As(err, &proxy):
 		return proxyHint, !passes(proxy.status)
 	case errors.As(err, &op) && op.Op == "proxyconnect":
-		return proxyHint, isRefused(err) || errors.As(err, &dns) && dns.IsNotFound
-	case errors.As(err, &dns) && dns.IsNotFound:
-		// The name is made of what the user wrote. One that cannot be looked up for now, as
-		// when a laptop wakes up, is reported in another way.
-		return nameHint, true
+		return proxyHint, isRefused(err)
+	case errors.As(err, &dns):
+		// A laptop that wakes up has no network for a while, and many resolvers then say
+		// that there is no such name. The run must not be lost.
+		return "check the network connection; if it works, " + nameHint, false
 	}
 	return "", false
 }

@@ -22,7 +22,7 @@ import (
 const (
 	aboutRoots = "; set PERSTACK_CA_CERTS to a file with your company's certificates"
 	aboutProxy = "; check the proxy, which PERSTACK_PROXY_URL or HTTPS_PROXY names"
-	aboutName  = "; check the base URL, region, location or resource name"
+	aboutName  = "; check the network connection; if it works, check the base URL, region, location or resource name"
 )
 
 // secure starts a server that speaks TLS, and returns the authority of its certificate.
@@ -118,9 +118,9 @@ func TestNoAnswer(t *testing.T) {
 		final bool
 		want  string // what the error ends with
 	}{
-		"no such name":           {missing, false, true, aboutName},
-		"a name for now":         {asleep, false, false, "server misbehaving"},
-		"no such proxy":          {missing, true, true, aboutProxy},
+		"no such name":           {missing, false, false, aboutName},
+		"a name for now":         {asleep, false, false, aboutName},
+		"no such proxy":          {missing, true, false, aboutProxy},
 		"a proxy for now":        {asleep, true, false, aboutProxy},
 		"a proxy that is silent": {errors.New("i/o timeout"), true, false, aboutProxy},
 		"reset":                  {errors.New("connection reset by peer"), false, false, "connection reset by peer"},

@@ -53,7 +53,7 @@ func (f *Fetcher) ask(ctx context.Context, u *url.URL, host string, proxy *url.U
 	request.Host = u.Host
 	request.Header.Set("Accept", "*/*")
 	request.Header.Set("Accept-Encoding", "identity")
-	request.Header.Set("User-Agent", "perstack")
+	request.Header.Set("User-Agent", userAgent())
 	return f.transport(strings.TrimRight(u.Hostname(), "."), proxy).RoundTrip(request)
 }
 

@@ -55,6 +55,13 @@ func (d *Daemon) obtain(ctx context.Context, pinned string, from Sources, report
 	return "", fmt.Errorf("the image %s cannot be pulled; docker pull %s shows why, and knows the registries that you are logged in to: %w", r.called(), r.content(), failed)
 }
 
+// Holds returns an error if the daemon does not have a pinned image, and the sources do not
+// let it be pulled.
+func (d *Daemon) Holds(ctx context.Context, pinned string, from Sources) error {
+	_, err := d.obtain(ctx, pinned, from, func(event.Body) {})
+	return err
+}
+
 // An absentError is about an image that is pinned by its id, and is not on the daemon.
 type absentError struct{ id string }
 

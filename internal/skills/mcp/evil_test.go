@@ -74,7 +74,7 @@ func TestEvil(t *testing.T) {
 		"bad-names":     {tools: "../up __proto__ a/b two words évil ｅｘｅｃ", echo: "-"},
 		"endless-pages": {start: "more than 100 pages"},
 		"bad-schema": {tools: "itself nonsense pattern", echo: "-", more: func(t *testing.T, b *bench) {
-			has(t, b.logged(), "a tool was left out", "no JSON object", "not of type")
+			has(t, b.logged(), " left out", "no JSON object", "not of type")
 			if text, isError := b.do("array", nil); !isError || !strings.Contains(text, "does not offer") {
 				t.Errorf("a tool that was left out: %q, %t", text, isError)
 			}

@@ -46,6 +46,7 @@ func TestBadToolNames(t *testing.T) {
 		for _, name := range []string{longest, longest + "x", "a\u200bb", " a", "a ", "", "a\tb", "fine"} {
 			tools = append(tools, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name))
 		}
+		tools = append(tools, `{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)
 		send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, m.ID, strings.Join(tools, ","))
 	})
 	s, err := join(t, connection, func(o *Options) { o.Log = textLog(&log) })
@@ -56,10 +57,13 @@ func TestBadToolNames(t *testing.T) {
 	if err != nil || len(tools) != 2 || tools[0].Name != longest || tools[1].Name != "fine" {
 		t.Errorf("%+v, %v", tools, err)
 	}
-	for _, why := range []string{"longer than 128 bytes", "cannot be seen", "begins or ends with a blank", "it has no name", "<U+200B>"} {
+	for _, why := range []string{"longer than 128 bytes", "cannot be seen", "begins or ends with a blank", "it has no name", "<U+200B>", "slow: it can be called as a task only"} {
 		if !strings.Contains(log.String(), why) {
 			t.Errorf("the log does not say %q:\n%s", why, log.String())
 		}
+	}
+	if n := strings.Count(log.String(), "left out"); n != 1 {
+		t.Errorf("%d warnings about one list:\n%s", n, log.String())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"unicode"
@@ -63,7 +64,7 @@ func (s *server) list(ctx context.Context) (*listing, error) {
 	}
 	size, count := 0, 0
 	reader := &lister{skill: s.skill, all: all, seen: make(map[string]bool)}
-	defer reader.done()
+	defer reader.done(ctx)
 	cursor := ""
 	for page := 0; ; page++ {
 		if page == maxPages {
@@ -114,12 +115,13 @@ type lister struct {
 	all     *listing
 	seen    map[string]bool
 	leftOut int
+	why     []string // a line for each of the first
 }
 
 // maxWarnings is how many tools of one list are named in warnings.
 const maxWarnings = 20
 
-// take adds a tool to the list, or logs why it is left out.
+// take adds a tool to the list, or notes why it is left out.
 func (l *lister) take(raw rawjson.Value) {
 	tool, name, err := define(raw)
 	if err == nil && l.seen[name] {
@@ -133,15 +135,24 @@ func (l *lister) take(raw rawjson.Value) {
 	}
 	if l.leftOut++; l.leftOut <= maxWarnings {
 		name = terminal.RevealLine(wording.Cut(l.skill.o.Redact(name), maxToolName))
-		l.skill.o.Log.Warn("a tool was left out", "skill", l.skill.o.Name, "tool", name, "why", err.Error())
+		l.why = append(l.why, name+": "+err.Error())
 	}
 }
 
-// done logs how many were left out without being named.
-func (l *lister) done() {
-	if more := l.leftOut - maxWarnings; more > 0 {
-		l.skill.o.Log.Warn("more tools were left out", "skill", l.skill.o.Name, "count", more)
+// done logs which tools were left out, in one line for the server. With Locked, installing
+// has told the user already.
+func (l *lister) done(ctx context.Context) {
+	if l.leftOut == 0 {
+		return
 	}
+	level := slog.LevelWarn
+	if l.skill.isLocked() {
+		level = slog.LevelDebug
+	}
+	if more := l.leftOut - maxWarnings; more > 0 {
+		l.why = append(l.why, fmt.Sprintf("and %d more", more))
+	}
+	l.skill.o.Log.Log(ctx, level, wording.Count(l.leftOut, "tool")+" left out", "skill", l.skill.o.Name, "why", strings.Join(l.why, "; "))
 }
 
 // define reads the definition of a tool. It returns the name even if the tool is refused.
@@ -157,12 +168,26 @@ func define(raw rawjson.Value) (tool lockfile.Tool, name string, err error) {
 	if err := checkSchema(d.InputSchema); err != nil {
 		return tool, name, err
 	}
+	if needsTask(raw) {
+		return tool, name, errors.New("it can be called as a task only, which perstack does not do")
+	}
 	whole, err := json.Marshal(d)
 	if err != nil {
 		return tool, name, errors.New("its definition cannot be written again")
 	}
 	tool, err = lockfile.ParseTool(whole)
 	return tool, name, err
+}
+
+// needsTask reports whether a server runs a tool only as a task, whose result is asked for
+// later. A plain call would always fail.
+func needsTask(raw rawjson.Value) bool {
+	var t struct {
+		Execution struct {
+			TaskSupport rawjson.Value `json:"taskSupport"`
+		} `json:"execution"`
+	}
+	return json.Unmarshal(raw, &t) == nil && textOf(t.Execution.TaskSupport) == "required"
 }
 
 // Tool returns a tool as it is offered, live or from a lockfile.
