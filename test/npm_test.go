@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
@@ -363,6 +364,7 @@ func TestNPMMemory(t *testing.T) {
 			}
 		})
 	}
+	attack.Held(t, "T7", 2)
 }
 
 // needSandbox skips a test on a kernel without sandboxes.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/hung"
 )
 
@@ -81,6 +82,7 @@ func TestTrustAfterKill(t *testing.T) {
 	if out, code := runIn(t, dir, "run", "quiet", "go"); code != 0 {
 		t.Errorf("accepted: %d, %s", code, out)
 	}
+	attack.Held(t, "T5", 1)
 }
 
 // On a terminal the user is asked. Only a yes accepts the file, and a signal ends the question.
@@ -137,6 +139,7 @@ func TestConfigReplacedByWhatNeverEnds(t *testing.T) {
 			}
 		})
 	}
+	attack.Held(t, "T9", 3)
 }
 
 // A second signal ends perstack, whatever it waits for.
@@ -230,6 +233,7 @@ func TestSecondSignalAlwaysEnds(t *testing.T) {
 			}
 		})
 	}
+	attack.Held(t, "T9", 1)
 }
 
 // caught waits until a process has a handler for SIGTERM.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 )
 
 // keeper is a program that counts its starts in a file beside itself, as server-memory does.
@@ -197,4 +198,5 @@ func TestTamperedCache(t *testing.T) {
 	if got, _ := place(t, s, locked, t.TempDir()); got != "start 1" {
 		t.Errorf("it says %q", got)
 	}
+	attack.Held(t, "T7", 1)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 )
 
 // A file that would keep the decoder busy is refused before the decoder sees it. Files that
@@ -46,6 +48,7 @@ func TestDecoderCost(t *testing.T) {
 			t.Errorf("%s: %d of %d steps, %v, %s", name, b.decoder.steps, maxSteps, err, b.excess)
 		}
 	}
+	attack.Held(t, "T15", 1)
 }
 
 // A file with a mistake everywhere is not described to its end.
@@ -63,4 +66,5 @@ func TestManyFaults(t *testing.T) {
 			t.Errorf("%s: %d problems", name, len(r.Problems))
 		}
 	}
+	attack.Held(t, "T15", 1)
 }

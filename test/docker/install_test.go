@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
@@ -60,6 +61,8 @@ func TestInstallInContainer(t *testing.T) {
 		}
 	}
 	checkFrozen(t, p)
+	attack.Held(t, "T6", 1)
+	attack.Held(t, "T3", 6)
 }
 
 // checkFrozen holds that nothing in the container changes the program of a skill before it is
@@ -128,4 +131,5 @@ func TestMemoryInContainer(t *testing.T) {
 	if r := o.results()["again"]; r.IsError || !strings.Contains(string(encode(t, r.Result)), "likes rain") {
 		t.Errorf("recalled %s", encode(t, r.Result))
 	}
+	attack.Held(t, "T7", 1)
 }

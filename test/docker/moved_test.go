@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 )
 
 // TestParentsCannotBeMoved keeps perstack.toml and the history in directories of the
@@ -63,6 +65,7 @@ func TestWhatTheNextRunWouldUse(t *testing.T) {
 		}
 		p.perstack("trust", c.refused).must(t, 0)
 	}
+	attack.Held(t, "T4", 3)
 }
 
 // TestPlantedLink replaces .env, which is a link, from the inside, and takes the rights to the
@@ -92,4 +95,5 @@ func TestPlantedLink(t *testing.T) {
 			t.Errorf("%s: %s", runtime, o.stderr)
 		}
 	}
+	attack.Held(t, "T4", 1)
 }
