@@ -13,6 +13,7 @@ type reading int
 const (
 	escapes  reading = iota // JSON, Go and shell strings: \n, \", \/, \u0041, \x41
 	percents                // URLs: %41, + for a blank
+	digits                  // hexadecimal: 41 42, 41:42, 4142, 0x41, 0x42
 )
 
 // match returns how many bytes of text stand for p from its byte j on; 0 if they do
@@ -20,8 +21,11 @@ const (
 //
 // Escapes may be nested any number of times, as when the output of a program that prints
 // JSON is put into JSON. So any number of backslashes counts as one.
+//
+// What programs put between the characters of a text is passed over; see noise.
 func (p *pattern) match(text string, j int, as reading) int {
 	i, begin := 0, j
+	gap := 0 // bytes that were passed over since the last that stands for p
 	for j < len(p.text) {
 		if i == len(text) {
 			return cutAt(i, j-begin)
@@ -30,13 +34,22 @@ func (p *pattern) match(text string, j int, as reading) int {
 		switch {
 		case as == percents:
 			n, k = percent(text[i:], p.text[j:])
+		case as == digits:
+			n, k = digitPair(text[i:], p.text[j])
 		case text[i] == '\\' || p.text[j] == '\\':
 			n, k = escape(text[i:], p.text[j:])
 		case text[i] == p.text[j]:
 			n, k = 1, 1
 		}
-		if n == 0 && p.wrapped && j > begin {
-			n = lineEnd(text[i:])
+		if n == 0 && j > begin {
+			if n = noise(text[i:]); n == 0 && as == digits {
+				n = separator(text[i:])
+			}
+			if gap += n; gap > maxGap {
+				return 0
+			}
+		} else {
+			gap = 0
 		}
 		switch {
 		case n < 0: // text ends inside an escape
@@ -172,21 +185,6 @@ func escaped(text, p string) (n, k int) {
 		return n, size
 	}
 	return 0, 0
-}
-
-// lineEnd returns the length of a line end, raw or escaped, with which base64 is wrapped.
-func lineEnd(text string) int {
-	i := 0
-	for i < len(text) && text[i] == '\\' {
-		i++
-	}
-	switch {
-	case i == len(text):
-		return 0
-	case i == 0 && (text[0] == '\n' || text[0] == '\r'), i > 0 && (text[i] == 'n' || text[i] == 'r'):
-		return i + 1
-	}
-	return 0
 }
 
 // hex reads a number of n hexadecimal digits.

@@ -8,9 +8,9 @@ import (
 
 // A pattern is one form of a secret.
 type pattern struct {
-	text    string
-	marker  string
-	wrapped bool // line ends may be inside, and base64 may follow
+	text   string
+	marker string
+	base64 bool // a few characters of base64 may follow
 }
 
 // A matcher finds all patterns in one pass.
@@ -18,6 +18,7 @@ type matcher struct {
 	patterns []pattern
 	byFirst  [256][]int // patterns that can begin with a byte, longest first
 	pairs    pairs      // the two bytes with which anything that is found begins
+	exact    pairs      // the two bytes with which the patterns themselves begin
 	percent  bool       // some pattern changes when it is written into a URL
 }
 
@@ -31,11 +32,13 @@ func (s *pairs) has(a, b byte) bool { return s[int(a)<<2|int(b)>>6]&(1<<(b&63)) 
 // addStart notes every way in which a pattern that begins with a byte can begin in a text. The
 // second byte, as it is, is not among them.
 func (s *pairs) addStart(first byte) {
-	for _, b := range []byte{'\\', '%', '+', '\n', '\r'} {
+	for _, b := range []byte{'\\', '%', '+', '\n', '\r', '\x1b', '\b', 0} {
 		s.add(first, b)
 	}
-	s.add('%', "0123456789ABCDEF"[first>>4])
-	s.add('%', "0123456789abcdef"[first>>4])
+	s.add(lowerDigits[first>>4], lowerDigits[first&15])
+	s.add(upperDigits[first>>4], upperDigits[first&15])
+	s.add('%', upperDigits[first>>4])
+	s.add('%', lowerDigits[first>>4])
 	for _, c := range []byte{'\\', 'u', 'U', 'x'} {
 		s.add('\\', c)
 	}
@@ -66,14 +69,20 @@ func newMatcher(values []namedValue) *matcher {
 		if valid := strings.ToValidUTF8(v.value, "\uFFFD"); valid != v.value {
 			m.patterns = append(m.patterns, pattern{text: valid, marker: v.marker()})
 		}
+		for _, form := range utf16Forms(v.value) {
+			m.patterns = append(m.patterns, pattern{text: form, marker: v.marker()})
+		}
 		for _, form := range base64Forms(v.value) {
-			m.patterns = append(m.patterns, pattern{text: form, marker: v.marker(), wrapped: true})
+			m.patterns = append(m.patterns, pattern{text: form, marker: v.marker(), base64: true})
 		}
 	}
 	for _, p := range m.patterns {
 		m.percent = m.percent || strings.ContainsFunc(p.text, isReserved)
 	}
 	slices.SortStableFunc(m.patterns, func(a, b pattern) int { return len(b.text) - len(a.text) })
+	for digit := byte('0'); digit <= '9'; digit++ {
+		m.pairs.add('\n', digit) // a dump can begin there
+	}
 	var started [256]bool
 	for i, p := range m.patterns {
 		if !started[p.text[0]] { // once: a key of many lines has hundreds of patterns
@@ -81,7 +90,8 @@ func newMatcher(values []namedValue) *matcher {
 			m.pairs.addStart(p.text[0])
 		}
 		m.pairs.add(p.text[0], p.text[1])
-		for _, first := range []byte{p.text[0], '\\', '%'} {
+		m.exact.add(p.text[0], p.text[1])
+		for _, first := range []byte{p.text[0], '\\', '%', lowerDigits[p.text[0]>>4], upperDigits[p.text[0]>>4]} {
 			if list := m.byFirst[first]; len(list) == 0 || list[len(list)-1] != i {
 				m.byFirst[first] = append(list, i)
 			}
@@ -115,36 +125,76 @@ func base64Forms(value string) []string {
 	return forms
 }
 
-// redact replaces what it finds.
-func (m *matcher) redact(text string) (string, bool) {
+// redact replaces what it finds. It reports whether that is something, and whether the text
+// can contain a dump, which redactDumps reads.
+func (m *matcher) redact(text string) (redacted string, found, dump bool) {
 	var out strings.Builder
 	copied := 0 // how much of text is in out
-	if n, marker := m.head(text); n > 0 {
-		if whole, name := m.at(text, 0); whole >= n {
-			n, marker = whole, name
+	dump = startsDump(text)
+	for from := 0; ; {
+		begin, end, marker := m.find(text, from, &dump)
+		if end == 0 {
+			break
 		}
+		out.WriteString(text[copied:begin])
 		out.WriteString(marker)
-		copied = n
-	}
-	for i := copied; i < len(text)-1; {
-		n, marker := 0, ""
-		if m.pairs.has(text[i], text[i+1]) {
-			n, marker = m.at(text, i)
-		}
-		if n == 0 {
-			i++
-			continue
-		}
-		out.WriteString(text[copied:i])
-		out.WriteString(marker)
-		i += n
-		copied = i
+		copied, from = end, end
 	}
 	if copied == 0 {
-		return text, false
+		return text, false, dump
 	}
 	out.WriteString(text[copied:])
-	return out.String(), true
+	return out.String(), true, dump
+}
+
+// find returns where the next secret is, from a place on. Without one, end is 0. It sets dump if
+// it passes the beginning of one.
+func (m *matcher) find(text string, from int, dump *bool) (begin, end int, marker string) {
+	if from == 0 {
+		if n, marker := m.head(text); n > 0 {
+			if whole, name := m.at(text, 0); whole >= n {
+				n, marker = whole, name
+			}
+			return 0, n, marker
+		}
+	}
+	for i := from; i < len(text)-1; i++ {
+		if !m.pairs.has(text[i], text[i+1]) {
+			continue
+		}
+		if text[i] == '\n' && !*dump {
+			*dump = startsDump(text[i+1:])
+		}
+		if !m.followed(text, i) {
+			continue
+		}
+		if n, marker := m.at(text, i); n > 0 {
+			return i, i + n, marker
+		}
+	}
+	return 0, 0, ""
+}
+
+// followed reports whether a pattern can continue behind the noise after its first byte. It looks
+// once for all patterns: many lines end with a byte that begins a secret.
+func (m *matcher) followed(text string, i int) bool {
+	switch text[i+1] {
+	case '\n', '\r', '\x1b', '\b', 0:
+	default:
+		return true
+	}
+	if m.exact.has(text[i], text[i+1]) || text[i] == '\\' || text[i] == '%' {
+		return true
+	}
+	next := i + 1
+	for next < len(text) && next <= i+maxGap {
+		n := noise(text[next:])
+		if n == 0 {
+			return m.pairs.has(text[i], text[next])
+		}
+		next += n
+	}
+	return true
 }
 
 // at returns how many bytes of text from i on are a secret, or the beginning of one
@@ -164,8 +214,11 @@ func (m *matcher) at(text string, i int) (most int, marker string) {
 			if n == 0 && m.percent && text[i] != '\\' {
 				n = p.match(text[i:], 0, percents)
 			}
+			if n == 0 && !p.base64 && text[i] <= 'f' {
+				n = p.match(text[i:], 0, digits)
+			}
 		}
-		if n > 0 && p.wrapped {
+		if n > 0 && p.base64 {
 			n += tail(text[i+n:])
 		}
 		if n > most {
@@ -182,6 +235,16 @@ func (m *matcher) head(text string) (most int, marker string) {
 	}
 	for k := range m.patterns {
 		p := &m.patterns[k]
+		if first, ok := hex(text, 2); ok && !p.base64 {
+			for from := 1; from <= len(p.text)-minLength; from++ {
+				if p.text[from] != byte(first) {
+					continue
+				}
+				if n := p.match(text, from, digits); n > most {
+					most, marker = n, p.marker
+				}
+			}
+		}
 		for from := 1; from <= len(p.text)-minLength; from++ {
 			if text[0] != '\\' && text[0] != '%' {
 				skip := strings.IndexByte(p.text[from:], text[0])

@@ -1,11 +1,13 @@
 // Package secret knows the secrets of a run and takes them out of text.
 //
-// A [Set] holds values: keys of providers, the key of the registry, what a skill asked
-// for. [Set.Redact] replaces each with its name, also where it was escaped, encoded or
-// cut. It is for accidents: a program that prints its environment, a provider that repeats
-// the key in an error, a file that was left in the workspace. It does not stop an attacker:
-// a program that runs commands can encode a secret in a form that no list covers. What must
-// not be read has to be out of reach in the first place.
+// A [Set] holds values: keys of providers, the key of the registry, what a skill asked for.
+// [Set.Redact] replaces each with its name, also where it was escaped, encoded, wrapped,
+// coloured, dumped or cut. TestRedactForms, TestRedactPrinted and TestNotRedacted show
+// which forms are found and which are not. It is for accidents: a program that prints its
+// environment, a provider that repeats the key in an error, a file that was left in the
+// workspace. It does not stop an attacker: a program that runs commands can encode a secret
+// in a form that no list covers. What must not be read has to be out of reach in the first
+// place.
 //
 // The package opens nothing and prints nothing. Start reading at [Set].
 package secret
@@ -121,8 +123,15 @@ func (s *Set) Redact(text string) string {
 	}
 	// Text around a marker can form a secret together with it. That needs an unusual secret,
 	// so one round is nearly always enough, and four are always.
+	m := t.matcher()
 	for range 4 {
-		redacted, found := t.matcher().redact(text)
+		redacted, found, dump := m.redact(text)
+		if dump { // of the text as it was: a dump with a marker in it cannot be read
+			if shown, dumped := m.redactDumps(text); dumped {
+				redacted, _, _ = m.redact(shown)
+				found = true
+			}
+		}
 		if !found {
 			break
 		}

@@ -198,7 +198,8 @@ func TestHostileText(t *testing.T) {
 	if testing.Short() {
 		size = 1 << 12
 	}
-	for _, piece := range []string{`\`, "a", "%", `\u`, `\u005c`, `\ud83d\`, "s\n", `p\"`, "\n", key[:len(key)-1], key[1:]} {
+	for _, piece := range []string{`\`, "a", "%", `\u`, `\u005c`, `\ud83d\`, "s\n", `p\"`, "\n", key[:len(key)-1], key[1:],
+		"s\x00", "s\x1b[", "s\x1b]", "a\x1b[31m", `a\n`, "a\b", "61", "61 ", "00000000: 61\n", "0000000   a   a\n", "000000:\n"} {
 		for _, before := range []string{"", "x", "🔑"} {
 			text := before + strings.Repeat(piece, size/len(piece))
 			_ = s.Redact(text)
@@ -376,9 +377,18 @@ func BenchmarkRedact(b *testing.B) {
 	for i := range 8 {
 		s.Add(fmt.Sprint("KEY", i), fmt.Sprintf("sk-%d-9fKx2LmQ8vTz4Wb7q7W%dx9Zk2mL", i, i))
 	}
-	text := strings.Repeat(`{"path":"a/b","content":"line one\nline two\tand some more text"}`, 4000)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		s.Redact(text)
+	for name, piece := range map[string]string{
+		"json":    `{"path":"a/b","content":"line one\nline two\tand some more text"}`,
+		"lines":   "\tif err := p.refuse(folded, info); err != nil { // its sources\n\t\treturn err\n\t}\n",
+		"colours": "\x1b[32mok\x1b[0m  \tsome/packages\t0.1s\n",
+		"dump":    "00000010: 3132 3334 3536 3738 3132 3334 3536 3738  1234567812345678\n",
+	} {
+		b.Run(name, func(b *testing.B) {
+			text := strings.Repeat(piece, 256<<10/len(piece))
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				s.Redact(text)
+			}
+		})
 	}
 }

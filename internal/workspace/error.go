@@ -71,7 +71,7 @@ func outsideLink(name string) *Error {
 }
 
 func storage(given string) error {
-	return fail(Protected, given, "is protected: access to the perstack directory is not allowed")
+	return fail(Protected, given, "is protected: the history and the state of perstack are out of reach of tools")
 }
 
 func secret(given string) error {
@@ -80,6 +80,15 @@ func secret(given string) error {
 
 func gitDirectory(given string) error {
 	return fail(Protected, given, "is protected: what is below .git can run code on your machine")
+}
+
+func inRepository(given string) error {
+	return fail(Protected, given, "is protected: it is in a directory with the data of a git repository, which can run code on your machine")
+}
+
+func newRepository(given, name string) error {
+	return fail(Protected, given, "is protected: with %s, git would take a directory for a repository, which can run code on your machine; "+
+		"choose another name", quote(name))
 }
 
 // protectedBy chooses the words by what is at the protected path.

@@ -33,7 +33,6 @@ type entry struct {
 	name     string   // and its path from there
 	jobs     string   // and that of the jobs in it
 	location []string // folded names from the root of the workspace; nil when it lies elsewhere
-	plain    bool     // a link at path is not followed: it may come from a repository
 
 	origin string   // where the route to it begins,
 	names  []string // and the names from there
@@ -67,7 +66,7 @@ func newGuard(root folder, dir string, paths []string) (*guard, error) {
 // add adds an entry, unless its path has one already: each entry costs a system call in
 // every operation.
 func (g *guard) add(e *entry) {
-	if slices.ContainsFunc(g.entries, func(o *entry) bool { return o.path == e.path && (o.plain == e.plain || !o.plain) }) {
+	if slices.ContainsFunc(g.entries, func(o *entry) bool { return o.path == e.path }) {
 		return
 	}
 	e.from, e.name = lookFrom(g.root, g.dir, e.path)
@@ -103,7 +102,7 @@ func locationOf(dir, path string) []string {
 }
 
 func (e *entry) look() (id fileID, isDir bool, err error) {
-	return peek(e.from, e.name, !e.plain)
+	return peek(e.from, e.name, true)
 }
 
 // covers reports whether the file at trail is one of the guard's files. info is nil if

@@ -52,11 +52,11 @@ func TestProtectedMadeLaterAndRenamed(t *testing.T) {
 				inside := map[string]string{"": "jobs/j1", "jobs": "j1"}[part]
 				for _, name := range []string{"moved/x", "moved/x/" + inside, "moved/x/" + inside + "/journal.jsonl"} {
 					_, err := h.read(name)
-					wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+					wantCode(t, err, workspace.Protected, "history and the state of perstack")
 					_, err = h.WriteFile(t.Context(), name, []byte("planted"))
-					wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+					wantCode(t, err, workspace.Protected, "history and the state of perstack")
 					_, err = h.ReadDir(t.Context(), name, 0, 10)
-					wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+					wantCode(t, err, workspace.Protected, "history and the state of perstack")
 				}
 				if l, err := h.ReadDir(t.Context(), "moved", 0, 10); err != nil || len(l.Entries) != 1 {
 					t.Errorf("listing %v, %v", show(l), err)
@@ -66,24 +66,37 @@ func TestProtectedMadeLaterAndRenamed(t *testing.T) {
 	}
 }
 
-// "perstack" in the root is out of reach wherever the storage is; deeper down it is a
-// name like any other. A link of that name protects itself, not what it leads to.
-func TestPerstackDirectoryAlways(t *testing.T) {
+// A directory "perstack" is out of reach if it holds a history, by any spelling and through a
+// link. Without one it is a name like any other, also as a link that came with a repository.
+func TestPerstackDirectory(t *testing.T) {
 	top := newFixture(t)
-	h := open(t, top.dir, filepath.Join(top.outside, "storage"))
+	h := open(t, top.dir, filepath.Join(top.dir, "perstack"))
 	for _, name := range []string{"perstack", "perstack/jobs/j1", "Perstack/jobs/j1", "src/../perstack/new"} {
 		_, err := h.read(name)
-		wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+		wantCode(t, err, workspace.Protected, "history and the state of perstack")
 		_, err = h.WriteFile(t.Context(), name, []byte("x"))
-		wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+		wantCode(t, err, workspace.Protected, "history and the state of perstack")
 	}
 	if _, err := h.WriteFile(t.Context(), "src/perstack/x", []byte("x")); err != nil {
 		t.Error(err)
 	}
 
 	dir := filepath.Join(top.dir, "src")
-	if err := os.RemoveAll(filepath.Join(dir, "perstack")); err != nil {
-		t.Fatal(err)
+	h = open(t, dir, filepath.Join(top.outside, "storage"))
+	if got, err := h.read("perstack/x"); got != "x" {
+		t.Errorf("an ordinary directory: %q, %v", got, err)
+	}
+	if _, err := h.WriteFile(t.Context(), "perstack/jobs/y", []byte("y")); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := h.Move(t.Context(), "perstack", "renamed"); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.MakeDir(t.Context(), "perstack"); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.RemoveDir(t.Context(), "perstack", true); err != nil {
+		t.Error(err)
 	}
 	put(t, filepath.Join(dir, "lib", "x"), "mine")
 	for _, target := range []string{"lib", "."} {
@@ -92,11 +105,11 @@ func TestPerstackDirectoryAlways(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := open(t, dir)
-		if got, err := h.read("lib/x"); got != "mine" {
-			t.Errorf("perstack -> %s: %q, %v", target, got, err)
+		for _, name := range []string{"lib/x", "perstack/x", "perstack/lib/x"} {
+			if got, err := h.read(name); got != "mine" && (err == nil || !isCode(err, workspace.NotFound)) {
+				t.Errorf("%s with perstack -> %s: %q, %v", name, target, got, err)
+			}
 		}
-		_, err := h.read("perstack/x")
-		wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
 		if err := os.Remove(link); err != nil {
 			t.Fatal(err)
 		}
@@ -125,9 +138,9 @@ func TestHardLinks(t *testing.T) {
 		{"sub/deep/.Env.Production", "sub/deep/h4", "env files"},
 		{".env.production", "h5", "env files"},
 		{".env.production", "sub/deep/h6", "env files"},
-		{"perstack/jobs/j2/journal.jsonl", "h7", "perstack directory"},
-		{"perstack/jobs/j2/journal.jsonl", "sub/deep/h8", "perstack directory"},
-		{"perstack/jobs/j3/job.json", "sub/h9", "perstack directory"},
+		{"perstack/jobs/j2/journal.jsonl", "h7", "history and the state of perstack"},
+		{"perstack/jobs/j2/journal.jsonl", "sub/deep/h8", "history and the state of perstack"},
+		{"perstack/jobs/j3/job.json", "sub/h9", "history and the state of perstack"},
 	}
 	for _, tt := range tests {
 		link(tt.old, tt.name)
@@ -144,7 +157,7 @@ func TestHardLinks(t *testing.T) {
 	// Moving the storage away does not make its journals ordinary files.
 	rename(t, filepath.Join(h.dir, "perstack"), filepath.Join(h.outside, "moved"))
 	_, err := h.read("h7")
-	wantCode(t, err, workspace.Protected, "perstack directory")
+	wantCode(t, err, workspace.Protected, "history and the state of perstack")
 }
 
 // With more jobs than are compared, a file with several names is not read at all.

@@ -140,18 +140,6 @@ func TestTrustedPathsFromOutside(t *testing.T) {
 	}
 }
 
-// A link "perstack" that came with a repository protects its name, and not what it
-// leads to.
-func TestPerstackLinkOfRepository(t *testing.T) {
-	h := linkedFixture(t, map[string]string{"perstack": "->lib/x", "lib/x/f": "=mine"})
-	for _, operation := range []string{"remove", "move", "write"} {
-		wantCode(t, h.operate(t, operation, "perstack"), workspace.Protected, "perstack directory is not allowed")
-	}
-	if err := h.operate(t, "move", "lib/x"); err != nil {
-		t.Error(err)
-	}
-}
-
 // A storage of that name that is a link is protected under both names.
 func TestStorageIsLink(t *testing.T) {
 	h := linkedFixture(t, map[string]string{"perstack": "->data", "data/jobs/j": "=" + canary})

@@ -84,7 +84,7 @@ func (p *location) locked(ctx context.Context, do func() error, paths ...[]strin
 func (l *locks) claim(ctx context.Context, paths ...[]string) (done func(), err error) {
 	keys := make([]string, len(paths))
 	for i, path := range paths {
-		keys[i] = strings.Join(foldAll(path), "/")
+		keys[i] = lockKey(foldAll(path))
 	}
 	slices.Sort(keys)
 	var got []string
@@ -103,6 +103,15 @@ func (l *locks) claim(ctx context.Context, paths ...[]string) (done func(), err 
 		got = append(got, key)
 	}
 	return done, nil
+}
+
+// lockKey returns the lock of a path. The names that make a directory a repository share one:
+// if two calls made the last two of them at the same time, neither would find the other.
+func lockKey(folded []string) string {
+	if last := len(folded) - 1; last >= 0 && isRepositoryName(folded[last]) {
+		folded[last] = headName
+	}
+	return strings.Join(folded, "/")
 }
 
 func (l *locks) enter(key string) *pathLock {

@@ -107,7 +107,7 @@ func TestParentOfProtectedMoves(t *testing.T) {
 		}
 		got, err := g.read("other/store/jobs/j1")
 		if err != nil {
-			wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+			wantCode(t, err, workspace.Protected, "history and the state of perstack")
 		} else if got != "decoy" {
 			t.Fatalf("read %q", got)
 		}

@@ -15,7 +15,7 @@ func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err 
 	}
 	defer done()
 	err = w.atNewName(ctx, name, nil, func(p *location) error {
-		if err := p.dir().Mkdir(p.name, 0o777); err != nil { // minus the user's umask
+		if err := p.mkdir(ctx, p.name); err != nil {
 			return err
 		}
 		p.made = true
@@ -24,6 +24,23 @@ func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err 
 		return nil
 	})
 	return path, err
+}
+
+// mkdir makes a directory in that of the location.
+func (p *location) mkdir(ctx context.Context, name string) error {
+	path := p.path()
+	if p.name == "" {
+		path = append(path, name)
+	}
+	done, err := p.workspace.locks.claim(ctx, path)
+	if err != nil {
+		return interrupted(p.given, err)
+	}
+	defer done()
+	if err := p.refuseNewRepository(name); err != nil {
+		return err
+	}
+	return p.dir().Mkdir(name, 0o777) // minus the user's umask
 }
 
 // atNewName calls do with the location of a name that is free. Missing directories are

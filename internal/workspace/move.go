@@ -37,6 +37,11 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 		if isDir && !whole {
 			return errWhole
 		}
+		if isDir {
+			if err := n.surveyMove(ctx); err != nil {
+				return err
+			}
+		}
 		changed := false
 		err := w.atNewName(ctx, destination, n, func(p *location) error {
 			if p.isIn(n) {
@@ -48,6 +53,9 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 				}
 				if n.info.IsDir() != isDir {
 					return errChanged
+				}
+				if err := p.refuseNewRepository(p.name); err != nil {
+					return err
 				}
 				return n.moveTo(p)
 			}, p.path())
@@ -66,6 +74,18 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 		return "", "", err
 	}
 	return from, to, nil
+}
+
+// surveyMove refuses to move a directory with something in it that must stay where it is: what
+// tools cannot reach, what is read only, a repository.
+func (p *location) surveyMove(ctx context.Context) error {
+	dir, err := p.dir().step(p.name, p.info)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	t := &tree{top: p, fixed: p.workspace.fixed.watch(), moves: true}
+	return t.survey(ctx, dir, len(p.path()))
 }
 
 // movable refuses what may not be moved.

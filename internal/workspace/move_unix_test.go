@@ -27,8 +27,6 @@ func TestMove(t *testing.T) {
 		{"tree/y/..", "forest", "tree", "forest"},
 		{"tree/.", "forest", "tree", "forest"},
 		{"tree", "trees", "tree", "trees"}, // the one begins with the other
-		{"proj", "old/proj", "proj", "old/proj"},
-		{"app", "old/app", "app", "old/app"},
 		{"in", "tree/in", "in", "tree/in"},
 		{"dirlink", "tree/d", "dirlink", "tree/d"},
 		{"dangling", "tree/dangling", "dangling", "tree/dangling"},
@@ -148,6 +146,8 @@ func TestMoveRefused(t *testing.T) {
 		{"Perstack.TOML", "x", workspace.NotWritable, "is not writable"},
 		{"a.txt", "perstack.lock", workspace.NotWritable, "is not writable"},
 		{"rules", "x", workspace.NotWritable, "is not writable"},
+		{"app", "x", workspace.Protected, "contains an env file"},
+		{"proj", "x", workspace.Protected, "contains a git repository"},
 		{"rules/perstack.lock", "x", workspace.NotWritable, "is not writable"},
 	}
 	before := h.all(t)
@@ -160,6 +160,50 @@ func TestMoveRefused(t *testing.T) {
 		if after := h.all(t); after != before {
 			t.Fatalf("moving %q to %q was refused and changed something:\n%s\nbefore:\n%s", tt.source, tt.destination, after, before)
 		}
+	}
+}
+
+// A directory with something in it that must stay is neither moved nor deleted, however deep it
+// lies, and whether the options name it or its name tells.
+func TestDirectoryAroundProtected(t *testing.T) {
+	for _, name := range []string{".env", ".Env.production", "perstack.toml", "perstack.lock", "keys", "twin", "old/jobs/j/journal.jsonl", ".git/config"} {
+		h := newFixture(t)
+		in := func(name string) string { return filepath.Join(h.dir, name) }
+		put(t, in("a/b/c/d/"+name), "stay")
+		opts := workspace.Options{
+			Protected: []string{in("a/b/c/d/keys"), in("a/b/c/d/old"), in("keys.txt")},
+			ReadOnly:  []string{in("a/b/c/d/perstack.toml"), in("a/b/c/d/perstack.lock")},
+		}
+		if name == "twin" { // another name of a protected file
+			if err := os.Remove(in("a/b/c/d/twin")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Link(in("keys.txt"), in("a/b/c/d/twin")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name == "twin" || strings.HasPrefix(name, ".") {
+			opts.Protected, opts.ReadOnly = opts.Protected[2:], nil // their routes would be enough
+		}
+		w, err := workspace.Open(h.dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := h.all(t)
+		for _, dir := range []string{"a", "a/b", "a/b/c", "a/b/c/d", "a/b/.", "src/../a"} {
+			for _, to := range []string{"x", "src/x", "a2/b/c/x"} {
+				if _, _, err := w.Move(t.Context(), dir, to); !isCode(err, workspace.Protected) && !isCode(err, workspace.NotWritable) {
+					t.Errorf("%s was moved with %s: %v", dir, name, err)
+				}
+			}
+			if _, err := w.RemoveDir(t.Context(), dir, true); !isCode(err, workspace.Protected) && !isCode(err, workspace.NotWritable) {
+				t.Errorf("%s was deleted with %s: %v", dir, name, err)
+			}
+		}
+		if after := h.all(t); after != before {
+			t.Errorf("with %s, refused calls changed something:\n%s\nbefore:\n%s", name, after, before)
+		}
+		w.Close()
 	}
 }
 

@@ -59,7 +59,8 @@ func (p *location) look() error {
 var errRoot = errors.New("the root of the workspace")
 
 // refuseChange refuses to change the files that say what an Expert may do, the programs of
-// skills, and what leads there. The walk has refused what is below a .git.
+// skills, and what leads there, and to make what would complete a repository. The walk has
+// refused what is in one.
 func (p *location) refuseChange() error {
 	path := p.path()
 	if p.workspace.fixed.covers(path, p.info) || p.isInFixed(path) || p.isNameOfFixed() {
@@ -67,6 +68,11 @@ func (p *location) refuseChange() error {
 	}
 	if p.info != nil && p.info.IsDir() {
 		return nil // code that removes or moves it calls refuseRoute
+	}
+	if p.info == nil {
+		if err := p.refuseNewRepository(p.name); err != nil {
+			return err
+		}
 	}
 	return p.refuseRoute(path)
 }

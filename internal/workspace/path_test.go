@@ -72,7 +72,7 @@ func TestPathsThatAreRefused(t *testing.T) {
 	put(t, filepath.Join(h.dir, "PERSTACK", "x"), canary)
 	const (
 		out   = "path outside allowed directories"
-		store = "perstack directory is not allowed"
+		store = "history and the state of perstack"
 		sec   = "is protected"
 	)
 	tests := []struct {
@@ -170,7 +170,7 @@ func TestProtectedComesLater(t *testing.T) {
 	put(t, filepath.Join(store, "x"), canary)
 	h.link(t, "data/store", "s")
 	_, err = (&fixture{Workspace: w}).read("s/x")
-	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+	wantCode(t, err, workspace.Protected, "history and the state of perstack")
 	if _, err := w.WriteFile(t.Context(), "data/storeroom", []byte("x")); err != nil {
 		t.Error(err)
 	}
@@ -183,5 +183,5 @@ func TestProtectedRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := h.read("moved/jobs/j1")
-	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+	wantCode(t, err, workspace.Protected, "history and the state of perstack")
 }

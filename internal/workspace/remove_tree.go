@@ -8,12 +8,14 @@ import (
 	"syscall"
 )
 
-// A tree deletes a directory with everything in it. It goes from one open directory to the
-// next and never follows a link, even if a directory is swapped for a link meanwhile.
+// A tree looks at everything in a directory before it is moved or deleted, and deletes it. It
+// goes from one open directory to the next and never follows a link, even if a directory is
+// swapped for a link meanwhile.
 type tree struct {
 	top   *location // the directory
 	fixed *watch    // of what is read only
 	files int64     // seen by survey
+	moves bool      // the directory is to be moved, not deleted: files in it keep their content
 }
 
 // empty deletes what is in the directory, after a look at all of it.
@@ -40,6 +42,9 @@ func (t *tree) survey(ctx context.Context, dir folder, depth int) error {
 	if depth >= maxDepth {
 		return t.fail(InvalidPath, "contains directories that are nested too deep")
 	}
+	if dir.isRepository("") {
+		return t.fail(Protected, "is protected: it is or contains the data of a git repository")
+	}
 	return dir.eachName(ctx, t.top.given, func(name string) error {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -63,8 +68,8 @@ func (t *tree) survey(ctx context.Context, dir folder, depth int) error {
 	})
 }
 
-// check refuses what must not be deleted: what is protected or read only by identity,
-// what is protected by its name, and what its owner marked as not to be changed.
+// check refuses what must not be moved or deleted: what is protected or read only by identity,
+// what is protected by its name, and to delete what its owner marked as not to be changed.
 func (t *tree) check(name string, info fs.FileInfo) error {
 	if err := t.top.watch.refuse(t.top.given, info); err != nil {
 		return err
@@ -77,7 +82,7 @@ func (t *tree) check(name string, info fs.FileInfo) error {
 		return t.fail(Protected, "is protected: it contains an env file, which may hold secrets and is out of reach of tools")
 	case isGitName(folded):
 		return t.fail(Protected, "is protected: it contains a git repository (%s)", quote(name))
-	case !isLink(info) && !writable(info):
+	case !t.moves && !isLink(info) && !writable(info):
 		return t.fail(NotWritable, "contains %s, which is not writable: its owner may not write it", quote(name))
 	}
 	return nil

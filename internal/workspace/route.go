@@ -41,9 +41,6 @@ func topOf(path string) string { return filepath.VolumeName(path) + string(filep
 // route resolves the path of the entry as the kernel would, and returns its stops. Names
 // that do not exist are stops too.
 func (e *entry) route(dir string) []stop {
-	if e.plain {
-		return []stop{{location: e.location, end: true}}
-	}
 	var stops []stop
 	at, todo := e.origin, slices.Clone(e.names)
 	links := 0

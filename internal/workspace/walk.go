@@ -60,6 +60,9 @@ func (w *Workspace) walkTo(ctx context.Context, r request, do func(*location) er
 // the handle that the walk came from; it is never looked up.
 func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 	links := 0
+	if err := p.refuseRepository(p.dir()); err != nil {
+		return err
+	}
 	for len(todo) > 0 {
 		if err := p.spend(ctx, len(todo)); err != nil {
 			return err
@@ -86,7 +89,11 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 			}
 		}
 		if sub, id, ok := p.reuse(next.name); ok {
-			if err := p.refuseHandle(folded, id, true); err != nil {
+			err := p.refuseHandle(folded, id, true)
+			if err == nil {
+				err = p.refuseRepository(sub)
+			}
+			if err != nil {
 				sub.Close()
 				return err
 			}
@@ -110,7 +117,7 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 			if len(todo) == 0 || p.purpose != making {
 				return fail(NotFound, p.given, "does not exist")
 			}
-			if err := p.makeDir(next.name); err != nil {
+			if err := p.makeDir(ctx, next.name); err != nil {
 				return err
 			}
 			p.made = true
@@ -134,6 +141,10 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 		case there.isDir():
 			sub, err := there.enter()
 			if err != nil {
+				return err
+			}
+			if err := p.refuseRepository(sub); err != nil {
+				sub.Close()
 				return err
 			}
 			p.down(sub, there.id(), next.name, folded)
@@ -186,14 +197,14 @@ func (d folder) still(name string, opened fs.FileInfo) error {
 	return nil
 }
 
-func (p *location) makeDir(name string) error {
+func (p *location) makeDir(ctx context.Context, name string) error {
 	if err := p.refuseMaking(name); err != nil {
 		return err
 	}
 	if err := p.writableDir(); err != nil {
 		return err
 	}
-	err := p.dir().Mkdir(name, 0o777) // minus the user's umask
+	err := p.mkdir(ctx, name)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another process made it; the walk looks again
 	}

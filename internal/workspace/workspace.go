@@ -20,7 +20,6 @@
 //
 //   - what lies outside the workspace;
 //   - the paths of [Options.Protected]: the runtime's storage, the user's env files;
-//   - "perstack" in the root of the workspace, wherever the storage is (not deeper down);
 //   - .env and .env.* at any depth, apart from the samples that people commit.
 //
 // A protected directory, or the directory "jobs" in one, stays protected when a command
@@ -33,10 +32,15 @@
 // breadth first. An env file elsewhere, or outside, is not recognised. With more than
 // 10,000 jobs no such file is read. This does not hide names, sizes and times.
 //
-// Two things can be read and not written: what [Options.ReadOnly] names, and everything
-// with ".git" in its path, where hooks and settings run code with the user's next git
-// command. A bare repository, or one that keeps its data under another name, is not
-// recognised, and other files that programs obey, such as a Makefile, can be written.
+// Two things can be read and not written: what [Options.ReadOnly] names, and the data of
+// git repositories, where hooks and settings run code with the user's next git command.
+// That is everything with ".git" in its path, and everything below a directory that git
+// would take for a repository, whatever its name. No call makes such a directory either.
+// Other files that programs obey, such as a Makefile or a directory that core.hooksPath
+// names, can be written.
+//
+// A directory is not moved or deleted if it contains something that tools cannot reach,
+// something that is read only, or a repository.
 //
 // A path of the options may be a link, or go through links and directories of the
 // workspace. No tool moves, deletes, replaces or makes what it goes through.
@@ -109,16 +113,10 @@ func Open(dir string, opts Options) (*Workspace, error) {
 		root.Close()
 		return nil, fmt.Errorf("open workspace %q: %w", dir, err)
 	}
-	// Wherever the storage of this run is, "perstack" may be that of another run. A
-	// repository can contain a link of that name, which must not decide what else is
-	// protected. So the name is protected, and its target is not.
-	w.guard.add(&entry{path: filepath.Join(resolved, storageName), location: []string{storageName}, plain: true})
 	w.guard.watch() // remember the directories that exist now
 	w.fixed.watch()
 	return w, nil
 }
-
-const storageName = "perstack"
 
 // Path returns the absolute path of the workspace.
 func (w *Workspace) Path() string { return w.real }

@@ -147,7 +147,7 @@ func TestOpenThroughLink(t *testing.T) {
 		}
 	}
 	_, err = g.read("perstack/jobs/j1")
-	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+	wantCode(t, err, workspace.Protected, "history and the state of perstack")
 }
 
 // The workspace "/" contains everything, also what the kernel makes up.
@@ -163,7 +163,7 @@ func TestOpenRootDirectory(t *testing.T) {
 		t.Errorf("read = %q, %v", got, err)
 	}
 	_, err = g.read(filepath.Join(h.dir, "perstack", "jobs", "j1"))
-	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+	wantCode(t, err, workspace.Protected, "history and the state of perstack")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		return
 	}

@@ -166,6 +166,12 @@ func (h History) OldHistory(workspace string) string {
 	if info, err := os.Lstat(jobs); err != nil || !info.IsDir() || dir == h.Dir {
 		return ""
 	}
+	if resolved, err := resolvePath(dir); err == nil {
+		at, err := resolvePath(workspace)
+		if below, rerr := filepath.Rel(resolved, at); err == nil && rerr == nil && filepath.IsLocal(below) {
+			return "" // a link to the workspace itself, or to a directory around it, cannot be hidden
+		}
+	}
 	if !hasEntry(jobs, "journal.jsonl", "job.json", "checkpoints", "runs") {
 		return ""
 	}

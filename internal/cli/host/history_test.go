@@ -79,3 +79,46 @@ func TestHistoryRefused(t *testing.T) {
 		t.Errorf("without a home, but with a directory: %v", err)
 	}
 }
+
+// Only a directory "perstack" with jobs in it is the history of an older version. A link that
+// came with a repository cannot have the workspace itself hidden.
+func TestOldHistory(t *testing.T) {
+	for _, tt := range []struct {
+		name, file, target string
+		old                bool
+	}{
+		{name: "none"},
+		{name: "an ordinary directory", file: "perstack/main.go"},
+		{name: "jobs of something else", file: "perstack/jobs/nightly/run.sh"},
+		{name: "a job", file: "perstack/jobs/j/journal.jsonl", old: true},
+		{name: "a link to one", file: "data/jobs/j/job.json", target: "data", old: true},
+		{name: "a link to the workspace", file: "jobs/j/job.json", target: "."},
+		{name: "a link to what is around it", file: "../jobs/j/job.json", target: ".."},
+	} {
+		dir := filepath.Join(t.TempDir(), "workspace")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if tt.file != "" {
+			path := filepath.Join(dir, tt.file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.target != "" {
+			if err := os.Symlink(tt.target, filepath.Join(dir, "perstack")); err != nil {
+				t.Skip(err)
+			}
+		}
+		want := ""
+		if tt.old {
+			want = filepath.Join(dir, "perstack")
+		}
+		if got := (History{Dir: t.TempDir()}).OldHistory(dir); got != want {
+			t.Errorf("%s: %q, want %q", tt.name, got, want)
+		}
+	}
+}

@@ -56,6 +56,36 @@ func TestGitDirectory(t *testing.T) {
 	}
 }
 
+// No tool completes what git would take for a repository, or changes one, wherever it lies.
+func TestBareRepository(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"HEAD", "config", "objects/x", "refs/x", "hooks/old"} {
+		b.put("made/lib.git/"+name, "x\n")
+	}
+	b.put("app/deep/.env.local", "x\n")
+	b.link("made/lib.git", "lib")
+	b.mustDo("writeTextFile", object{"path": "plan/config", "text": "x"})
+	b.mustDo("createDirectory", object{"path": "plan/objects"})
+	b.mustDo("writeTextFile", object{"path": "plan/HEAD", "text": "ref: refs/heads/main\n"})
+	before := b.tree()
+	for _, path := range []string{"plan/refs", "plan/Refs/heads/x", "plan/commondir", "made/lib.git/config", "lib/config", "lib/hooks/pre-commit", "lib/info/attributes"} {
+		b.mustFail("writeTextFile", object{"path": path, "text": "planted"}, "protected")
+		b.mustFail("moveFile", object{"source": "a.txt", "destination": path}, "protected")
+		b.mustFail("createDirectory", object{"path": path}, "protected")
+	}
+	for _, path := range []string{"made/lib.git/config", "lib/HEAD", "lib/hooks/old"} {
+		b.mustFail("appendTextFile", object{"path": path, "text": "planted"}, "protected")
+		b.mustFail("editTextFile", object{"path": path, "oldText": "x", "newText": "planted"}, "protected")
+		b.mustFail("deleteFile", object{"path": path}, "protected")
+		b.mustFail("moveFile", object{"source": path, "destination": "c"}, "protected")
+	}
+	for _, path := range []string{"made", "made/lib.git", "lib/hooks", "app", "app/deep"} {
+		b.mustFail("moveFile", object{"source": path, "destination": "c"}, "protected")
+		b.mustFail("deleteDirectory", object{"path": path, "recursive": true}, "protected")
+	}
+	b.unchanged(before)
+}
+
 // unchanged checks that nothing is different from what tree returned before.
 func (b *bench) unchanged(before map[string]string) {
 	b.t.Helper()
