@@ -90,7 +90,7 @@ func (d *Daemon) greet(ctx context.Context) error {
 	}
 	d.Arch, d.Version = version.Arch, terminal.CleanLine(version.Version)
 	d.CPUs = info.NCPU
-	notes, err := judge(info, d.Version)
+	notes, err := judge(info)
 	if err != nil {
 		return fmt.Errorf("the Docker daemon at %s %w", d.Host, err)
 	}
@@ -100,7 +100,7 @@ func (d *Daemon) greet(ctx context.Context) error {
 
 // judge looks for the safeguards of a daemon. One that is missing stops the run; what is
 // weaker than it could be is a note. The error follows the words "the Docker daemon".
-func judge(info system.Info, version string) (notes []string, err error) {
+func judge(info system.Info) (notes []string, err error) {
 	if info.OSType != "linux" {
 		return nil, fmt.Errorf("runs %s containers, and Linux ones are needed; switch it to Linux containers", terminal.CleanLine(info.OSType))
 	}
@@ -132,10 +132,6 @@ func judge(info system.Info, version string) (notes []string, err error) {
 		notes = append(notes, "the Docker daemon is rootless: the container's user is another than yours, and needs permission to write to the workspace")
 	} else if _, remapped := securityOption(info.SecurityOptions, "userns"); remapped {
 		notes = append(notes, "the Docker daemon maps users (userns-remap): the container's user is another than yours, and needs permission to write to the workspace")
-	}
-	if api.Older(version, "23.0.11") {
-		notes = append(notes, "the Docker daemon "+version+" is older than 23.0.11: its resolver can carry names out of internal networks (CVE-2024-29018); "+
-			"perstack gives it no server to ask, but you should update it")
 	}
 	return notes, nil
 }

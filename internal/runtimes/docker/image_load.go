@@ -26,8 +26,11 @@ func (d *Daemon) load(ctx context.Context, p *plan, report func(event.Body)) err
 // sendingImage is what is done with our own layer, for people.
 const sendingImage = "sending the image"
 
-// meter reports how much of size went through it while something is done, in tenths: each
-// report is kept in the history of the run.
+// manyBytes take long enough for the user to want to see each tenth.
+const manyBytes = 256 << 20
+
+// meter reports that something is done, and of much data how much went through it, in tenths.
+// Each report is kept in the history of the run, so there are few.
 func meter(w io.Writer, doing string, size int64, report func(event.Body)) io.Writer {
 	return &metered{w: w, doing: doing, size: max(size, 1), report: report}
 }
@@ -48,7 +51,7 @@ func (m *metered) Write(p []byte) (int, error) {
 	n, err := m.w.Write(p)
 	m.sent += int64(n)
 	// The last tenth is the daemon's: it has everything, but has not kept it yet.
-	for err == nil && m.next < 10 && m.sent*10 >= m.next*m.size {
+	for err == nil && m.size >= manyBytes && m.next < 10 && m.sent*10 >= m.next*m.size {
 		m.tell(m.next)
 	}
 	return n, err

@@ -137,7 +137,7 @@ func TestImageIsMadeOnce(t *testing.T) {
 	if got := i.stages(); !slices.Equal(got, []string{"building", "complete"}) {
 		t.Errorf("the first time: %v", i.events)
 	}
-	if last := i.events[len(i.events)-2]; last.Progress == nil || *last.Progress != 0.9 || len(i.events) > 12 {
+	if first := i.events[0]; first.Progress == nil || *first.Progress != 0 || len(i.events) != 2 { // each is kept in the history
 		t.Errorf("progress: %+v", i.events)
 	}
 	second, _ := i.image(t, spec)
@@ -286,7 +286,7 @@ func TestImageThatCannotBeMade(t *testing.T) {
 	// Once the daemon takes the image, the run is stopped.
 	_, err := i.Image(ctx, spec, func(b event.Body) {
 		i.report(b)
-		if p := b.(event.DockerBuildProgress).Progress; p != nil && *p > 0.2 {
+		if p := b.(event.DockerBuildProgress).Progress; p != nil {
 			cancel()
 		}
 	})
