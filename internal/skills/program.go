@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,6 +103,11 @@ func searchPath(environ, system, excluded []string) (dirs []string, path string)
 		}
 	}
 	return dirs, strings.Join(kept, string(filepath.ListSeparator))
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func realPath(path string) string {

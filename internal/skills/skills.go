@@ -15,6 +15,7 @@ package skills
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -173,6 +174,7 @@ func (s *set) base(k *expert.Skill) error {
 		options.Sandbox = in.policy(workspace, dirs, port)
 		options.Set = in.variables(options.Set)
 		options.Set["PATH"] = path
+		options.NoPrograms = !slices.ContainsFunc(filepath.SplitList(path), isDir)
 		if in.right == expert.WorkspaceNone {
 			options.Home = in.home
 		}

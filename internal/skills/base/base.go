@@ -41,6 +41,8 @@ type Options struct {
 	// Sandbox is what commands can reach; nil for no restriction. The file tools have its right to
 	// the workspace, besides the path checks of internal/workspace.
 	Sandbox *landlock.Policy
+	// NoPrograms says that no directory of PATH exists, as in a container without a base image.
+	NoPrograms bool
 	// Home is where commands start that have no right to the workspace; else empty.
 	Home string
 	// Commands runs the commands. The skill does not close it.

@@ -15,12 +15,15 @@ import (
 
 // refuseStart says why a command did not start. The kernel says "not found" if the file exists
 // and the interpreter in its #! line does not.
-func refuseStart(command string, err error, exists bool) answer {
+func (s *Skill) refuseStart(command string, err error, exists bool) answer {
 	name := wording.Cut(command, 200)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound) && exists:
 		return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: the file exists, but its interpreter (the program in its #! line), "+
 			"or a library that it needs, does not exist", name))
+	case errors.Is(err, sandbox.ErrNotFound) && s.opts.NoPrograms:
+		return refuse("command_not_found", fmt.Sprintf("command %q does not exist: there are no programs here at all. "+
+			"The user can name an image that has some, with baseImage in [docker] of perstack.toml", name))
 	case errors.Is(err, sandbox.ErrNotFound):
 		return refuse("command_not_found", fmt.Sprintf("command %q does not exist: it is not in PATH or not in the directory%s", name, shellHint(command)))
 	case errors.Is(err, sandbox.ErrPermission):

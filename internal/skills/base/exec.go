@@ -55,7 +55,7 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 	}
 	outcome, err := s.opts.Commands.Run(ctx, command)
 	if err != nil {
-		return refuseStart(args.Command, err, s.fileExists(ctx, cwd, args.Command))
+		return s.refuseStart(args.Command, err, s.fileExists(ctx, cwd, args.Command))
 	}
 	outcome.DroppedEnv = append(outcome.DroppedEnv, overruled...)
 	slices.Sort(outcome.DroppedEnv)
