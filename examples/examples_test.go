@@ -37,7 +37,7 @@ var commands = map[string][]played{
 		{host.ExitOK, "7 of 20"},
 	},
 	"research": {
-		{host.ExitOK, "Found 1 tool(s)"},
+		{host.ExitOK, "Found 1 tool"},
 		{host.ExitOK, "No findings"},
 		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
 		{host.ExitOK, `thoughtHistoryLength\": 2`}, // as only the server can know

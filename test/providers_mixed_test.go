@@ -107,7 +107,7 @@ func TestJobsContinueWithAnotherProvider(t *testing.T) {
 					dir := copied(t, begun)
 					server, root := modeltest.Serve(t, script)
 					stdout, stderr, code := runProgram(t, dir, append(plainEnviron(t), append(variables(t, second, root), withIt)...),
-						"run", "writer", "and now?", "--continue-job", "job", "--workspace", dir, "--move-workspace", "--provider", second.Provider, "--model", second.Model, "--output", "text")
+						"run", "writer", "and now?", "--continue-job", "job", "--workspace", dir, "--move-workspace", "--trust-history", "--provider", second.Provider, "--model", second.Model, "--output", "text")
 					if code != 0 || !strings.Contains(stdout, "And that is all.") {
 						t.Fatalf("ended with %d: %s%s", code, stdout, stderr)
 					}

@@ -365,10 +365,10 @@ func TestDamaged(t *testing.T) {
 	for name, damage := range map[string]func(dir string) error{
 		"empty": func(dir string) error { return os.RemoveAll(filepath.Join(dir, modules)) },
 		"name": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, modules, "@acme", "tool", "package.json"), []byte(`{"name":"evil","version":"1.0.0","bin":"evil.js"}`), 0o600)
+			return overwrite(filepath.Join(dir, modules, "@acme", "tool", "package.json"), `{"name":"evil","version":"1.0.0","bin":"evil.js"}`)
 		},
 		"other": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, modules, "@acme", "tool", "package.json"), []byte(`{"version":"9.9.9"}`), 0o600)
+			return overwrite(filepath.Join(dir, modules, "@acme", "tool", "package.json"), `{"version":"9.9.9"}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -440,4 +440,12 @@ func TestIndex(t *testing.T) {
 	if got := resolve(t, s, npx("@acme/tool", "1.0.0")); got.Tree == good.Tree || !strings.Contains(got.Tree, "1.2.0") {
 		t.Errorf("resolved to %s", got.Tree)
 	}
+}
+
+// overwrite changes a file of the cache, which is read-only.
+func overwrite(path, text string) error {
+	if err := os.Chmod(path, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
 }

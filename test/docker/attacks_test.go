@@ -51,7 +51,7 @@ var attacks = []knownAttack{
 	{id: "D2", what: "a domain in punycode", matrix: []string{"spell-punycode"}, tests: []string{"internal/netaddr.TestDomainPattern"}},
 	{id: "D3", what: "a domain with a dot at its end", matrix: []string{"spell-dot", "spell-dot-blocked"}, tests: []string{"internal/netaddr.TestDomainPattern"}},
 	{id: "D4", what: "plain HTTP, other ports, other methods, private addresses", matrix: []string{"http", "port-22", "post", "leads-private.test", "leads-metadata.test", "leads-six-loop.test", "leads-six-local.test"}, tests: []string{"internal/egress.TestProxyRefusesAddresses"}},
-	{id: "D5", what: "a remote perstack.toml", tests: []string{"internal/cli/install.TestInstallRefusesRemoteConfig"}},
+	{id: "D5", what: "a remote perstack.toml", tests: []string{"internal/cli/host.TestRemoteConfigRefused"}},
 	{id: "D6", what: "a workspace that is none, or has a strange path", tests: []string{"test/docker.TestWorkspacePaths"}},
 	{id: "X1", what: "the metadata of a cloud", inside: true, matrix: []string{"metadata", "http-metadata", "host-metadata-google"}},
 	{id: "X2", what: "services of the host and of a cluster", inside: true, matrix: []string{"loopback", "host-tcp", "host-host-docker", "resolve-cluster"}},

@@ -42,7 +42,7 @@ func TestInstallInContainer(t *testing.T) {
 	p.write("srv/evilmcp", program, 0o755)
 
 	o := p.perstack("install", "--runtime", "docker").must(t, 0)
-	if !strings.Contains(o.stdout, "in a container") || !strings.Contains(o.stdout, "Found 3 tool(s)") {
+	if !strings.Contains(o.stdout, "in a container") || !strings.Contains(o.stdout, "Found 3 tools") {
 		t.Errorf("it says %s", o.stdout)
 	}
 	if _, err := os.Stat(marker); err == nil {

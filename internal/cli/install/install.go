@@ -22,6 +22,7 @@ import (
 	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -139,7 +140,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	p.say("Found %d expert(s)", len(p.config.Experts))
+	p.say("Found %s", wording.Count(len(p.config.Experts), "Expert"))
 	p.noteMissing()
 	plan := newPlan(p.config, old, opts.Update, opts.Host.Dir)
 	if err := plan.missingEnv(p.env.Get).Err(); err != nil {

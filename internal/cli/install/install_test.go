@@ -191,7 +191,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("asked %s", got)
 	}
 	for _, line := range []string{
-		"Resolving experts...\nFound 2 expert(s)\nCollecting tool definitions...\n",
+		"Resolving experts...\nFound 2 Experts\nCollecting tool definitions...\n",
 		"    | web (writer): fetching @acme/web\n", "  web (writer): starting npx -y @acme/web\n", "  web (writer): Found 2 tools\n",
 		"  files (writer): starting files-server\n", "  files (writer): Found 0 tools\n",
 		"\nGenerated perstack.lock\n",

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build root && linux
 
 package docker
 
@@ -15,10 +15,10 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
-// TestDaemonDies is finding T18: when the Docker daemon is killed, nothing ends the containers
+// TestRootDaemonDies is finding T18: when the Docker daemon is killed, nothing ends the containers
 // of a run, and nothing closes what they read from. They end by themselves, with all commands.
 // The daemon is one of the test's own.
-func TestDaemonDies(t *testing.T) {
+func TestRootDaemonDies(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits for containers that notice a silence of 15 seconds")
