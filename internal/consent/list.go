@@ -91,7 +91,7 @@ func program(s *expert.Skill) string {
 		return wording.Cut(u.Scheme+"://"+u.Host, maxProgram) // the rest can be a key
 	}
 	if p, ok := s.Package(); ok {
-		return p.Manager + " " + p.Spec()
+		return wording.Cut(strings.Join(append([]string{p.Manager, p.Spec()}, p.Args...), " "), maxProgram)
 	}
 	argv, err := s.CommandLine()
 	if err != nil {
@@ -113,7 +113,13 @@ func (l *lister) model(e *expert.Expert) {
 			continue
 		}
 		to := shown(d.To)
-		r := l.add(manifest.RequestBaseURL, path+"."+d.Key, use.Provider+" "+d.To, "what the Expert sees goes to %s", to)
+		// The user's key goes to an address of perstack.toml, and not to one of an env file, so an
+		// answer about one is none about the other.
+		subject := use.Provider + " " + d.To
+		if d.File != "" {
+			subject += " without your key"
+		}
+		r := l.add(manifest.RequestBaseURL, path+"."+d.Key, subject, "what the Expert sees goes to %s", to)
 		if len(model.KeyEnv(use.Provider)) > 0 {
 			r.Text = fmt.Sprintf("what the Expert sees and your key for %s go to %s", use.Provider, to)
 		}

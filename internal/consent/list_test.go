@@ -53,7 +53,7 @@ func TestList(t *testing.T) {
 		"a limit of an Expert":      {text: "[experts.a]\ninstruction = 'x'\nmaxSteps = 1000\n"},
 		"variables":                 {text: skilled + "requiredEnv = ['B', 'A']", want: []string{`variables 6: skill "s" (tool) gets your B and A`}},
 		"one skill of two":          {text: skilled + "requiredEnv = ['A']\n" + strings.ReplaceAll(skilled, "experts.a", "experts.b") + "requiredEnv = ['A']", want: []string{`variables 6: skill "s" (tool) gets your A`}},
-		"a package":                 {text: strings.ReplaceAll(skilled, "'tool'", "'npx'\nargs = ['-y', '@x/y@1.0.0', '--all']") + "requiredEnv = ['A']", want: []string{`variables 7: skill "s" (npx @x/y@1.0.0) gets your A`}},
+		"a package":                 {text: strings.ReplaceAll(skilled, "'tool'", "'npx'\nargs = ['-y', '@x/y@1.0.0', '--all']") + "requiredEnv = ['A']", want: []string{`variables 7: skill "s" (npx @x/y@1.0.0 --all) gets your A`}},
 		"a header":                  {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://far.example/key'\nrequiredEnv = ['A']\nheaders = { X = '${A}' }", want: []string{`variables 6: skill "s" (https://far.example) gets your A`}},
 		"a private endpoint":        {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://10.0.0.1/'\nallowPrivateEndpoint = true", want: []string{`network 6: skill "s" (https://10.0.0.1) can be in your private network`}},
 		"the provider's own":        {text: "[provider]\nproviderName = 'openai'\nsetting = { baseUrl = 'https://api.openai.com/v1' }\n" + skilled},
@@ -124,6 +124,29 @@ func TestDigest(t *testing.T) {
 	}
 	if url("https://evil.example/a") == url("https://evil.example/b") {
 		t.Error("another path of a shared host is the same request")
+	}
+}
+
+// An address of an env file does not get the key of the user, one of perstack.toml does. So an
+// answer about the first is none about the second.
+func TestKeyIsPartOfTheAddress(t *testing.T) {
+	const address = "https://evil.example"
+	file := filepath.Join(t.TempDir(), ".env")
+	if err := os.WriteFile(file, []byte("OPENAI_BASE_URL="+address+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	values, err := env.Load(nil, []env.File{{Path: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, problems := manifest.Parse("perstack.toml", []byte("[provider]\nproviderName = 'openai'\n[experts.a]\ninstruction = 'x'"))
+	if c == nil {
+		t.Fatal(problems)
+	}
+	without := consent.List(consent.Project{Config: c, Experts: c.Experts, Env: values, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})})
+	with := list(t, "[provider]\nproviderName = 'openai'\nsetting = { baseUrl = '"+address+"' }\n[experts.a]\ninstruction = 'x'", job.Flags{}, job.Settings{})
+	if len(with) != 1 || len(without) != 1 || with[0].Digest() == without[0].Digest() {
+		t.Errorf("%q and %q", lines(with), lines(without))
 	}
 }
 

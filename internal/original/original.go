@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -133,6 +134,9 @@ func list(root *os.Root, dir string, limit int) ([]string, error) {
 	for len(names) <= limit {
 		some, err := f.Readdirnames(1000)
 		names = append(names, some...)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
 		if len(some) == 0 || err != nil {
 			slices.Sort(names)
 			return names, nil
@@ -143,11 +147,14 @@ func list(root *os.Root, dir string, limit int) ([]string, error) {
 
 // read reads a file of the job, as long as the job has not been read too much of.
 func (j *Job) read(name string, limit int64) ([]byte, error) {
+	if j.left <= 0 {
+		return nil, fmt.Errorf("%s: the job has more than %d GiB", name, int64(maxTotal)>>30)
+	}
 	data, err := userfile.ReadIn(j.root, path.Join(j.dir, name), min(limit, j.left))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	j.left = max(j.left-int64(len(data)), 1)
+	j.left -= int64(len(data))
 	return data, nil
 }
 

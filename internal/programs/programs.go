@@ -7,6 +7,7 @@
 package programs
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -139,15 +140,23 @@ func (p *Program) cover() {
 			continue
 		}
 		dir, ok := p.top(parent(file))
+		if own := parent(file); !ok && own != "." && p.isDir(own) {
+			dir, ok = own, true // a manifest in the root of a repository says nothing about its parts
+		}
 		switch {
 		case !ok:
-			p.Bare = append(p.Bare, Bare{file, "it lies in the workspace itself, where other files change"})
+			p.Bare = append(p.Bare, Bare{file, "its package is the workspace itself, where other files change"})
 		default:
 			p.Dirs = p.withLinked(append(p.Dirs, dir))
 		}
 	}
 	p.Dirs = p.limited(unique(p.Dirs))
 	p.Links = unique(p.Links)
+}
+
+func (p *Program) isDir(name string) bool {
+	info, err := os.Lstat(p.path(name))
+	return err == nil && info.IsDir()
 }
 
 // top returns the directory of a program around one of its directories: the nearest that has a
@@ -170,14 +179,18 @@ func (p *Program) top(dir string) (string, bool) {
 func (p *Program) limited(dirs []string) (kept []string) {
 	files, bytes := maxFiles, int64(maxBytes)
 	for _, dir := range dirs {
-		if p.fits(dir, &files, &bytes) {
-			kept = append(kept, dir)
+		// What one directory exceeds is not taken from the others.
+		if restFiles, restBytes := files, bytes; p.fits(dir, &restFiles, &restBytes) {
+			files, bytes, kept = restFiles, restBytes, append(kept, dir)
 			continue
 		}
-		for _, file := range p.Files {
-			if isBelow(file, dir) {
-				p.Bare = append(p.Bare, Bare{file, "the directory " + dir + " has more than 5,000 files or 512 MiB"})
-			}
+		why := fmt.Sprintf("the directory %s, with those before it, has more than %d files or %d MiB", dir, maxFiles, maxBytes>>20)
+		below := slices.DeleteFunc(slices.Clone(p.Files), func(file string) bool { return !isBelow(file, dir) })
+		if len(below) == 0 {
+			below = []string{dir} // a directory that was named itself, or that a link leads to
+		}
+		for _, file := range below {
+			p.Bare = append(p.Bare, Bare{file, why})
 		}
 	}
 	return kept

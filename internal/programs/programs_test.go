@@ -72,7 +72,7 @@ func TestFind(t *testing.T) {
 		{"node --env-file .env server", "server.js", "", "", 1},
 		{"node link.js", "srv/dist/index.js", "srv", "link.js", 0},
 		{"./away", "", "", "away", 0},
-		{"node deep/src/app.js", "deep/src/app.js", "", "", 1}, // the package is the workspace
+		{"node deep/src/app.js", "deep/src/app.js", "deep/src", "", 0}, // the package is the workspace
 		{"node mono/a/index.js", "mono/a/index.js", "mono/a mono/b", "", 0},
 		{"python3.12 -m mod", "mod/__main__.py", "mod", "", 0},
 		{"python3 py/src/main.py", "py/src/main.py", "py", "", 0},
@@ -186,7 +186,23 @@ func TestTooManyFiles(t *testing.T) {
 		files[fmt.Sprintf("srv/node_modules/m/%d.js", i)] = ""
 	}
 	p := find(t, project(t, files), "node", "srv/index.js")
-	if len(p.Dirs) != 0 || len(p.Bare) != 1 || !strings.Contains(p.Bare[0].Why, "5,000") || !slices.Equal(p.Files, []string{"srv/index.js"}) {
+	if len(p.Dirs) != 0 || len(p.Bare) != 1 || !strings.Contains(p.Bare[0].Why, "5000") || !slices.Equal(p.Files, []string{"srv/index.js"}) {
+		t.Errorf("%q %q %q", p.Files, p.Dirs, p.Bare)
+	}
+}
+
+// What one directory exceeds is not taken from the others, and a directory that was named itself
+// is told, too.
+func TestTooManyFilesInOneOfTwo(t *testing.T) {
+	files := map[string]string{"a/package.json": "{}", "a/index.js": "a", "b/package.json": "{}", "b/index.js": "b"}
+	for i := range maxFiles {
+		files[fmt.Sprintf("a/node_modules/m/%d.js", i)] = ""
+	}
+	dir := project(t, files)
+	if p := find(t, dir, "node", "a", "b/index.js"); !slices.Equal(p.Dirs, []string{"b"}) || len(p.Bare) == 0 {
+		t.Errorf("%q %q %q", p.Files, p.Dirs, p.Bare)
+	}
+	if p := find(t, dir, "node", "a"); len(p.Bare) == 0 {
 		t.Errorf("%q %q %q", p.Files, p.Dirs, p.Bare)
 	}
 }

@@ -74,11 +74,12 @@ func (s *survey) repository(dir string, before map[string]File) {
 	for _, at := range hooks {
 		names, err := userfile.Names(at, maxHooks)
 		if err != nil {
-			continue // there are none, or git cannot read them either
+			s.addGit(at, before) // if it is there, the user has to look at it
+			continue
 		}
 		for _, name := range names {
 			path := filepath.Join(at, name)
-			if isHook(path) {
+			if hook, err := userfile.Within(func() bool { return isHook(path) }); hook || err != nil {
 				s.addGit(path, before)
 			}
 		}

@@ -146,6 +146,10 @@ func (s *set) command(t *start) (mcp.Process, error) {
 		// The digests leave compiled code out, so Python must not find it beside the program.
 		t.server.Set["PYTHONPYCACHEPREFIX"] = filepath.Join(dir, "pycache")
 	}
+	if !inWorkspace && programs.IsPython(argv[0]) {
+		// Otherwise a module of the workspace would come before those of the program.
+		t.server.Set["PYTHONSAFEPATH"] = "1"
+	}
 	t.server.Program, t.server.Args = argv[0], argv[1:]
 	return mcp.Process{Server: t.server, Command: argv[0], Args: argv[1:]}, nil
 }

@@ -48,22 +48,30 @@ func (d Dir) Keys() ([]Key, error) {
 
 // RotateKey makes a new key, which seals from now on. The older ones still check.
 func (d Dir) RotateKey() (Key, error) {
-	keys, err := d.Keys()
-	if err != nil {
+	if _, err := d.Keys(); err != nil {
 		return Key{}, err
 	}
 	// The name is not random: of two processes that rotate at once, one must not lose the key
-	// of the other.
+	// of the other. So the keys are read when no other process makes one.
 	made, next := newKey(), d.KeyFile()+".new"
-	err = d.writeKeys(next, append([]Key{made}, keys...))
+	err := d.writeKeys(next, []Key{made})
 	if errors.Is(err, fs.ErrExist) {
 		return Key{}, fmt.Errorf("another process makes a key; if there is none, remove %s", next)
 	}
-	if err == nil {
-		err = os.Rename(next, d.KeyFile())
-	}
 	if err != nil {
 		return Key{}, fmt.Errorf("make a new seal key: %w", err)
+	}
+	defer os.Remove(next)
+	keys, err := d.ReadKeys()
+	if err != nil {
+		return Key{}, err
+	}
+	temp := next + "er"
+	if err = d.writeKeys(temp, append([]Key{made}, keys...)); err == nil {
+		err = os.Rename(temp, d.KeyFile())
+	}
+	if err != nil {
+		return Key{}, errors.Join(fmt.Errorf("make a new seal key: %w", err), os.Remove(temp))
 	}
 	return made, nil
 }

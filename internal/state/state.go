@@ -179,8 +179,8 @@ func (d Dir) States() ([]string, error) {
 
 // Record makes the project's directory and writes project.json, unless it exists.
 func (p Project) Record() error {
-	if _, err := p.read(); err == nil {
-		return nil
+	if _, err := p.read(); !userfile.Absent(err) {
+		return err
 	}
 	return p.write(record{})
 }
@@ -189,8 +189,8 @@ func (p Project) Record() error {
 // yet, and records that this happens now.
 func (p Project) TellOldHistory() (bool, error) {
 	r, err := p.read()
-	if err == nil && r.OldHistory {
-		return false, nil
+	if err != nil && !userfile.Absent(err) || r.OldHistory {
+		return false, err
 	}
 	r.OldHistory = true
 	return true, p.write(r)

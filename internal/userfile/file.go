@@ -143,7 +143,8 @@ func readAll(f *os.File, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Names returns the names in a directory, at most so many. It is as patient as Read.
+// Names returns the names in a directory, and an error if there are more than so many. It is as
+// patient as Read.
 func Names(dir string, most int) ([]string, error) {
 	return within(patience, func() ([]string, error) {
 		f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -151,9 +152,12 @@ func Names(dir string, most int) ([]string, error) {
 			return nil, err
 		}
 		defer f.Close()
-		names, err := f.Readdirnames(most)
+		names, err := f.Readdirnames(most + 1)
 		if errors.Is(err, io.EOF) {
 			err = nil
+		}
+		if len(names) > most {
+			return nil, fmt.Errorf("%s has more than %d entries", dir, most)
 		}
 		return names, err
 	}, func([]string) {})

@@ -58,10 +58,10 @@ func (h *Host) History(storage, config, workspace string) (History, error) {
 	chosen := cmp.Or(storage, h.Getenv("PERSTACK_STORAGE_PATH"))
 	history := History{Chosen: chosen != "", Dir: h.Path(chosen)}
 	err := h.findProject(&history, config, workspace)
+	if err != nil && !(history.Chosen && errors.Is(err, state.ErrUnknown)) {
+		return History{}, err
+	}
 	if !history.Chosen {
-		if err != nil {
-			return History{}, err
-		}
 		history.Dir = history.Project.State
 	}
 	if info, err := os.Stat(history.Dir); err == nil && !info.IsDir() {

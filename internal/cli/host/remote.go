@@ -100,6 +100,7 @@ func (h *Host) confirmRemote(ctx context.Context, address, before, digest string
 	}
 	switch {
 	case h.Yes:
+		fmt.Fprintf(h.Stderr, "perstack: the configuration %s; accepted by --yes\n", what)
 		return nil
 	case !h.StdinIsTerminal || !h.StderrIsTerminal:
 		return fmt.Errorf("the configuration %s; %s", what, refusal)
@@ -148,7 +149,11 @@ func (h *Host) CheckRemote(c *manifest.Config) error {
 	if c.EnvPath != nil {
 		c.EnvPath = found
 	}
-	if c.Settings.Setting.Cassette != "" {
+	cassette := c.Settings.Setting.Cassette != ""
+	for _, e := range c.Experts {
+		cassette = cassette || e.Provider != nil && e.Provider.Setting.Cassette != ""
+	}
+	if cassette {
 		return Usagef("a remote configuration cannot name a cassette; pass it with --cassette")
 	}
 	return nil

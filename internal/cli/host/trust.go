@@ -103,7 +103,7 @@ func (h *Host) unknownTrust(err error) error {
 	if problem.Job == "" {
 		return Usagef("%w; look at the files that you run perstack with, then remove the record", err)
 	}
-	return Usagef("%w; correct that, and the next command looks again", err)
+	return Usagef("%w; fix the cause; the next command compares again", err)
 }
 
 // DescribeMark says in one line what happened to a file.
@@ -162,7 +162,7 @@ func (h *Host) TrustedConfig(ctx context.Context, config string) (*protect.Recor
 // changed, and returns the error that the command ends with.
 func (h *Host) Protect(ctx context.Context, history History, job, workspace string, trusted []string) (end func(error) error, err error) {
 	if history.Project.State == "" {
-		fmt.Fprintln(h.Stderr, "perstack: the home directory is not known, so nothing notices it if a program changes perstack.toml, env files or git configuration")
+		fmt.Fprintln(h.Stderr, "perstack: the home directory is not known, so perstack cannot detect changes to perstack.toml, env files or git configuration; set HOME")
 		return func(err error) error { return err }, nil
 	}
 	record, err := protect.Begin(ctx, protect.Options{

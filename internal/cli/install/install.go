@@ -22,6 +22,7 @@ import (
 	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
@@ -246,8 +247,8 @@ func (p *project) write(lock, old *lockfile.Lock) error {
 func (p *project) watched(ctx context.Context, start func() error) error {
 	h := p.opts.Host
 	history, err := h.History("", p.opts.Config, h.Dir)
-	if err != nil {
-		return start() // the home directory is not known, and there are no records
+	if err != nil && !errors.Is(err, state.ErrUnknown) {
+		return err
 	}
 	end, err := h.Protect(ctx, history, "install", h.Dir, p.trusted)
 	if err != nil {

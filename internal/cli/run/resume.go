@@ -18,6 +18,9 @@ func (o *Options) checkSeal(ctx context.Context, t *target, s store.Store, seale
 	if t.history == nil || o.TrustHistory {
 		return nil
 	}
+	if sealer == nil {
+		return host.Usagef("whether this user sealed job %s is not known, because the home directory is not known; set HOME, or believe everything that the job records with --trust-history", t.jobID)
+	}
 	return o.explainSeal(t.history.CheckSeal(ctx, s, sealer))
 }
 

@@ -77,7 +77,7 @@ perstack install writes, a skill is started when it is first used, and the run f
 if its tools have changed.
 
 With --runtime docker, the Expert runs in a container. It can use the workspace and
-nothing else of this machine. Connections go through a proxy, which allows the
+the data of its skills, and nothing else of this machine. Connections go through a proxy, which allows the
 provider and the hosts in allowedDomains, and reports every attempt. The history
 stays outside. --env passes variables to commands; [docker] in perstack.toml has
 more settings. Each skill has its own sandbox in the container; --shared-sandbox
@@ -92,7 +92,9 @@ through a proxy. docs/sandbox.md says what it does not prevent.
 If the project asks for more than the defaults, such as a variable for a skill or
 another address of the model, you see the list and are asked, once for each list.
 Without a terminal, --yes allows it; what it does not cover needs its own flag, such
-as --env-path. docs/config.md says how to allow requests for good.
+as --env-path. docs/config.md says how to allow requests for good. If a job changed
+perstack.toml, perstack.lock or an env file, a later run asks before it uses the
+file; perstack trust accepts it.
 
 A run is recorded outside of the project and can be continued: with a new query,
 with the answer to a question, from an earlier checkpoint of any of its Experts, or

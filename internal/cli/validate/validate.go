@@ -52,7 +52,7 @@ variable of a skill, a program, a sandbox. With --machine, what the machine lack
 problem, and with the runtime docker, the Docker daemon is asked as well.
 
 Requests are what the project asks for beyond the defaults, which perstack run asks you
-about. Exit codes: 0 if every Expert can run, 2 if there are problems.
+about. Exit codes: 0 if there are no problems, else 2. Notes and requests do not change it.
 
 --json prints an array of {file, line, column, path, message, hint, severity} to
 standard output instead; severity is error, warning, note or request.`,

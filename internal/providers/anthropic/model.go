@@ -49,7 +49,7 @@ var _ model.Model = (*Model)(nil)
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
 	m := &Model{cfg: cfg.Config, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: fetches}}
-	if err := m.cfg.Begin("anthropic", defaultBaseURL, "model", "max_tokens", "stream", "system", "messages", "tools", "tool_choice"); err != nil {
+	if err := m.cfg.Begin("anthropic", defaultBaseURL, "model", "max_tokens", "stream", "system", "messages", "tools", "tool_choice", "mcp_servers"); err != nil {
 		return nil, err
 	}
 	if err := m.cfg.CheckKey(cfg.Key); err != nil {

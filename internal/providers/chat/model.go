@@ -69,7 +69,7 @@ func New(cfg Config) (*Model, error) {
 		return nil, fmt.Errorf("%s: no address: %s", cmp.Or(cfg.Provider, d.provider), d.noURL)
 	}
 	if err := c.Begin(d.provider, d.baseURL, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
-		"max_tokens", "max_completion_tokens", "n"); err != nil {
+		"max_tokens", "max_completion_tokens", "n", "data_sources"); err != nil {
 		return nil, err
 	}
 	if err := d.authorize(c); err != nil {

@@ -282,7 +282,7 @@ func TestStagesTellNamesAndSizes(t *testing.T) {
 		}
 		got = append(got, e.Message)
 	}
-	if want := []string{"installing 3 packages for big", "adding big@1.0.0 (3 packages, 1.2 MB)", "adding big@1.0.0: 0.0 of 1.2 MB"}; len(got) != 12 || !slices.Equal(got[:3], want) || got[11] != "adding big@1.0.0: 1.1 of 1.2 MB" {
+	if want := []string{"installing 3 packages for big", "adding big@1.0.0 (3 packages, 1.2 MB)", "adding big@1.0.0: 0.0 of 1.2 MB"}; !slices.Equal(got, want) {
 		t.Errorf("told %q", got)
 	}
 }
