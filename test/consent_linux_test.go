@@ -15,10 +15,9 @@ const consentQuestion = "[y/N] "
 // A consenting is a project that asks for something, and a user with a terminal and no
 // configuration.
 type consenting struct {
-	t    *testing.T
-	dir  string
-	env  []string
-	text string // of perstack.toml
+	t   *testing.T
+	dir string
+	env []string
 }
 
 func newConsenting(t *testing.T) *consenting {

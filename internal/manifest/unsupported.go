@@ -146,7 +146,7 @@ func (u *use) completion() {
 	if !ok || !s.BuiltIn {
 		return
 	}
-	key := ""
+	var key string
 	switch {
 	case slices.Contains(s.Omit, event.CompletionTool):
 		key = "omit"

@@ -1,7 +1,6 @@
 package original
 
 import (
-	"context"
 	"os"
 	"slices"
 	"testing"
@@ -48,13 +47,13 @@ func FuzzCheckpoint(f *testing.F) {
 			return // a directory has one file of a name
 		}
 		s := memory.New()
-		journal, err := s.Open(context.Background(), "job1")
+		journal, err := s.Open(t.Context(), "job1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer journal.Close()
 		c := newConverter("job1", x, Options{NewID: func() string { return "id" }}, func(e event.Event) (int64, error) {
-			r, err := journal.Append(context.Background(), e)
+			r, err := journal.Append(t.Context(), e)
 			if err != nil {
 				t.Errorf("an event cannot be recorded: %v", err)
 			}
@@ -65,7 +64,7 @@ func FuzzCheckpoint(f *testing.F) {
 				return
 			}
 		}
-		if _, err := engine.Load(context.Background(), s, "job1"); err != nil {
+		if _, err := engine.Load(t.Context(), s, "job1"); err != nil {
 			t.Errorf("the journal cannot be read: %v", err)
 		}
 	})

@@ -1,7 +1,6 @@
 package original
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -31,17 +30,17 @@ func (f *fixture) imported(secrets *secret.Set) (s store.Store, types, notes []s
 		f.t.Fatalf("%d jobs, %v", len(jobs), problems)
 	}
 	s = memory.New()
-	journal, err := s.Open(context.Background(), jobs[0].ID)
+	journal, err := s.Open(f.t.Context(), jobs[0].ID)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	defer journal.Close()
 	ids := 0
-	notes, err = jobs[0].Events(context.Background(), Options{
+	notes, err = jobs[0].Events(f.t.Context(), Options{
 		Secrets: secrets, NewID: func() string { ids++; return fmt.Sprintf("new%d", ids) }, Import: event.Import{Program: Program, Path: f.base, At: 7},
 	}, func(e event.Event) (int64, error) {
 		types = append(types, fmt.Sprintf("%s %s@%d", e.RunID, e.Type(), e.StepNumber))
-		r, err := journal.Append(context.Background(), e)
+		r, err := journal.Append(f.t.Context(), e)
 		return r.Seq, err
 	})
 	return s, types, notes, err
@@ -62,7 +61,7 @@ func TestCheckpointsSurvive(t *testing.T) {
 			if err != nil || len(notes) > 0 {
 				t.Fatalf("%v, notes %q\n%s", err, notes, join(types))
 			}
-			history, err := engine.Load(context.Background(), s, "job1")
+			history, err := engine.Load(t.Context(), s, "job1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +135,7 @@ func TestOneRunOfTwoExperts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	history, err := engine.Load(context.Background(), s, "job1")
+	history, err := engine.Load(t.Context(), s, "job1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +165,7 @@ func TestSecretsAreRemoved(t *testing.T) {
 	if err != nil || len(notes) > 0 {
 		t.Fatal(err, notes)
 	}
-	for r, err := range s.Read(context.Background(), "job1", 0) {
+	for r, err := range s.Read(t.Context(), "job1", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -259,8 +259,8 @@ func TestMarkOfMovedDirectory(t *testing.T) {
 	w.write("c/.env", "job")
 	w.end(r)
 	w.check(os.Rename(w.at("c"), w.at("d")))
-	for _, days := range []time.Duration{0, 31} {
-		if _, err := Open(t.Context(), w.state, func() time.Time { return time.Now().Add(days * 24 * time.Hour) }); err != nil {
+	for _, later := range []time.Duration{0, 31 * 24 * time.Hour} {
+		if _, err := Open(t.Context(), w.state, func() time.Time { return time.Now().Add(later) }); err != nil {
 			t.Fatal(err)
 		}
 	}

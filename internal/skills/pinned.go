@@ -72,7 +72,8 @@ var errUnknown = errors.New("its program was not in the workspace when the job b
 // comparePin compares the files of a program with those that the lockfile has, or the record of
 // the job if there is no lockfile.
 func comparePin(lock *lockfile.Lock, all []job.Program, key string, k *expert.Skill, now string) error {
-	pinned, since := "", "since it was installed"
+	var pinned string
+	since := "since it was installed"
 	if lock != nil {
 		locked, _ := lock.Expert(key)
 		entry, _ := locked.Skill(k.Name)

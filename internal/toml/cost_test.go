@@ -58,7 +58,7 @@ func TestManyFaults(t *testing.T) {
 		"syntax": strings.Repeat("a=x\n", 50_000),
 	} {
 		r, root := ReadTree("p.toml", []byte(text))
-		for i := 0; i < 5000; i++ {
+		for range 5000 {
 			r.Is(root, KindString)
 			r.Fault(0, "", "wrong", "")
 		}

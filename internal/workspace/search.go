@@ -40,7 +40,7 @@ type Trusted struct {
 // search cannot be completed, that is an error.
 func EnvFiles(ctx context.Context, dir string) ([]string, error) {
 	found, err := find(ctx, dir, true)
-	all := append(found.Env, found.Closed...)
+	all := slices.Concat(found.Env, found.Closed)
 	if err == nil && len(all) > maxEnvFiles {
 		err = fmt.Errorf("search %s for env files: it has more than %d of them; choose another workspace", dir, maxEnvFiles)
 	}

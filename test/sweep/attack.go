@@ -39,8 +39,8 @@ func (t trial) attack(ctx context.Context) (tried int, accepted []string, err er
 	}
 	shorter := bytes.Join(lines[:committed-1], nil)
 	before := fmt.Sprintf("%x", sha256.Sum256(bytes.TrimSuffix(lines[committed-2], []byte("\n"))))
-	adapted := bytes.Replace(head, []byte(fmt.Sprintf(`"seq":%d,"digest":"%s"`, committed, recorded.Head.Digest)),
-		[]byte(fmt.Sprintf(`"seq":%d,"digest":"%s"`, committed-1, before)), 1)
+	adapted := bytes.Replace(head, []byte(fmt.Sprintf(`"seq":%d,"digest":%q`, committed, recorded.Head.Digest.String())),
+		[]byte(fmt.Sprintf(`"seq":%d,"digest":%q`, committed-1, before)), 1)
 	changed := rechain(bytes.Join(lines[:committed], nil), `"timestamp":1`, `"timestamp":2`)
 	other := rechain(bytes.Join(lines[:committed], nil), `"jobId":"`+jobID+`"`, `"jobId":"other"`)
 	for _, a := range []struct {

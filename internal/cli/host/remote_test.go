@@ -55,7 +55,7 @@ func (b *remoteBench) fetch(path, input string, yes bool) (string, error) {
 		p.RootCAs = b.server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	}
 	flag := b.server.URL + path
-	err := h.FetchConfig(context.Background(), &flag)
+	err := h.FetchConfig(context.Background(), &flag) // it ends with the call
 	return flag, err
 }
 
@@ -125,7 +125,7 @@ func TestRemoteConfigRefused(t *testing.T) {
 	// The name of a public server that resolves to a private address.
 	h := &Host{Home: b.home, Stderr: &b.stderr, Yes: true, RemotePolicy: func(p *egress.Policy) { p.Resolver = private{} }}
 	flag := "https://config.example/perstack.toml?token=s3cr3t"
-	err := h.FetchConfig(context.Background(), &flag)
+	err := h.FetchConfig(t.Context(), &flag)
 	if err == nil || !strings.Contains(err.Error(), "not a public address") || strings.Contains(err.Error(), "s3cr3t") {
 		t.Error(err)
 	}

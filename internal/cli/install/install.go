@@ -200,8 +200,8 @@ func (p *project) changedPrograms(lock *lockfile.Lock) (found error) {
 		for _, k := range e.Servers() {
 			now, err := skills.PinProgram(k, p.opts.Host.Dir, p.config.Settings.Runtime)
 			entry, ok := locked.Skill(k.Name)
-			if change := ""; err == nil && ok {
-				if change = programs.Compare(entry.Program, now); change != "" {
+			if err == nil && ok {
+				if change := programs.Compare(entry.Program, now); change != "" {
 					err = fmt.Errorf("%s: the program of skill %q (expert %q) has changed: %s; %s", lock.Path, k.Name, e.Key, change, lockfile.InstallAgain)
 				}
 			}

@@ -97,8 +97,7 @@ func (o *Options) checkFlags(changed func(flag string) bool) error {
 		if !changed(flag) || slices.Contains(mode.flags, flag) {
 			continue
 		}
-		switch {
-		case flag == "messages":
+		if flag == "messages" {
 			return host.Usagef("--messages lists those of a checkpoint; add --checkpoint <id>")
 		}
 		return host.Usagef("--%s does not go with %s", flag, mode.name)

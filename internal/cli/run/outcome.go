@@ -32,7 +32,7 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 			fmt.Fprintln(o.to, h.Secrets.Redact(terminal.Clean(r.Text))) // its error is the writer's, below
 		}
 		if err := o.to.err; err != nil {
-			return fmt.Errorf("the run is complete, but its output could not be written: %v; see: %s log %s", err, h.Command, r.JobID)
+			return fmt.Errorf("the run is complete, but its output could not be written: %w; see: %s log %s", err, h.Command, r.JobID)
 		}
 		return nil
 	case event.StatusStoppedByInteractiveTool:

@@ -21,7 +21,7 @@ func Everything(dir string) (string, error) {
 		return "", err
 	}
 	root := filepath.VolumeName(dir) + string(filepath.Separator)
-	text := fmt.Sprintf("[[consent]]\nproject = %q\nallow = [\"%s\"]\n", root, strings.Join(manifest.RequestKinds(), `", "`))
+	text := fmt.Sprintf("[[consent]]\nproject = %q\nallow = ['"+strings.Join(manifest.RequestKinds(), "', '")+"']\n", root)
 	err := os.WriteFile(filepath.Join(dir, "perstack", manifest.UserFileName), []byte(text), 0o600)
 	if runtime.GOOS == "windows" {
 		return "AppData=" + dir, err

@@ -54,7 +54,7 @@ func (o *Own) Restart() {
 	o.tb.Helper()
 	o.dead = false
 	_ = os.Remove(filepath.Join(o.dir, "pid")) // of one that was killed
-	o.run = exec.Command("dockerd", "--host", o.Host, "--data-root", filepath.Join(o.dir, "data"), "--exec-root", filepath.Join(o.dir, "exec"),
+	o.run = exec.CommandContext(context.Background(), "dockerd", "--host", o.Host, "--data-root", filepath.Join(o.dir, "data"), "--exec-root", filepath.Join(o.dir, "exec"),
 		"--pidfile", filepath.Join(o.dir, "pid"), "--containerd-namespace", filepath.Base(o.dir), "--containerd-plugins-namespace", filepath.Base(o.dir)+"-plugins",
 		"--bridge", "none")
 	o.said.Reset()
