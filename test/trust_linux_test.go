@@ -13,7 +13,6 @@ import (
 
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/attack"
-	"github.com/perstack-go/perstack/internal/testkit/hung"
 )
 
 // planter is a project whose expert runs a shell script.
@@ -192,9 +191,6 @@ func TestSecondSignalAlwaysEnds(t *testing.T) {
 		"docker":                   {args: []string{"run", "writer", "go", "--runtime", "docker"}, env: "DOCKER_HOST=unix://" + socket},
 		"mcp base":                 {args: []string{"mcp", "base"}, stderr: w},
 	}
-	if os.Geteuid() == 0 {
-		cases["a file system that does not answer"] = stuck{args: []string{"run", "writer", "go", "--config", filepath.Join(hung.Mount(t), "perstack.toml")}}
-	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("perstack", c.args...)
@@ -210,27 +206,7 @@ func TestSecondSignalAlwaysEnds(t *testing.T) {
 			if c.stderr != nil {
 				cmd.Stderr = c.stderr
 			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			caught(t, cmd.Process.Pid)
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
-			watchdog := time.After(time.Minute)
-			for signals := 0; ; signals++ {
-				select {
-				case err := <-ended:
-					if code := exitCode(t, err); code != 143 {
-						t.Errorf("exit code %d after %d signals, want 143", code, signals)
-					}
-					return
-				case <-watchdog:
-					_ = cmd.Process.Kill()
-					t.Fatal("it survives signals")
-				case <-time.After(100 * time.Millisecond):
-					_ = cmd.Process.Signal(syscall.SIGTERM) // it may be gone by now
-				}
-			}
+			endsBySignals(t, cmd)
 		})
 	}
 	attack.Held(t, "T9", 1)
@@ -252,4 +228,30 @@ func caught(t *testing.T, pid int) {
 		}
 		return false
 	})
+}
+
+// endsBySignals starts a command and sends signals until it ends.
+func endsBySignals(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	caught(t, cmd.Process.Pid)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	watchdog := time.After(time.Minute)
+	for signals := 0; ; signals++ {
+		select {
+		case err := <-ended:
+			if code := exitCode(t, err); code != 143 {
+				t.Errorf("exit code %d after %d signals, want 143", code, signals)
+			}
+			return
+		case <-watchdog:
+			_ = cmd.Process.Kill()
+			t.Fatal("it survives signals")
+		case <-time.After(100 * time.Millisecond):
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it may be gone by now
+		}
+	}
 }

@@ -31,7 +31,12 @@ const patience = 10 * time.Second
 // so it cannot change between the question and the reading; O_NONBLOCK keeps
 // the opening of a pipe that has no writer from waiting for ever.
 func OpenRegular(path string) (*os.File, error) {
-	return within(patience, func() (*os.File, error) { return openRegular(path) }, func(f *os.File) { f.Close() })
+	return openWithin(patience, func() (*os.File, error) { return openRegular(path) })
+}
+
+// openWithin closes what is opened too late.
+func openWithin(patience time.Duration, open func() (*os.File, error)) (*os.File, error) {
+	return within(patience, open, func(f *os.File) { f.Close() })
 }
 
 func openRegular(path string) (*os.File, error) {

@@ -1,3 +1,5 @@
+//go:build root && linux
+
 package protect
 
 import (
@@ -9,10 +11,7 @@ import (
 
 // A link to a file system that does not answer keeps no run from ending, and no other from
 // starting.
-func TestHungLink(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits until files are given up")
-	}
+func TestRootHungLink(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write(".env", "user")
