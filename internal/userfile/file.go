@@ -76,7 +76,10 @@ func ReadOwn(path string, limit int64) ([]byte, error) {
 			return ErrForeign
 		}
 		info, err := f.Stat()
-		if err == nil && shared(info) {
+		if err != nil {
+			return err
+		}
+		if shared(info) {
 			return ErrShared
 		}
 		dir, err := os.Stat(filepath.Dir(path))
