@@ -11,10 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
@@ -81,11 +83,15 @@ func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) 
 	if !ok {
 		return 0, fmt.Errorf("no Expert in %s", dir)
 	}
+	sealer, err := sealerOf(dir)
+	if err != nil {
+		return 0, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	const each = longTalk * eventsAStep / longHistory
 	records := 0
-	parts := engine.Parts{Model: caller{longHistory}, Store: noSync{file.New(history, nil)}, Lean: true, Record: func(r store.Record) error {
+	parts := engine.Parts{Model: caller{longHistory}, Store: noSync{file.New(history, nil).WithSeal(sealer)}, Lean: true, Record: func(r store.Record) error {
 		talk += contentOf(r.Event)
 		if records++; records == longHistory-10 { // a few are recorded when it stops and resumes
 			cancel()
@@ -97,6 +103,23 @@ func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) 
 		err = fmt.Errorf("the conversation has %d bytes, want %d", talk, longTalk)
 	}
 	return talk, err
+}
+
+// sealerOf returns what seals the jobs that a [command] in a directory runs.
+func sealerOf(dir string) (*store.Sealer, error) {
+	user, err := state.Find(runtime.GOOS, dir, func(string) string { return "" })
+	if err != nil {
+		return nil, err
+	}
+	project, err := user.Project(dir)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := user.Keys()
+	if err != nil {
+		return nil, err
+	}
+	return store.NewSealer(project.ID(), keys[0].Secret), nil
 }
 
 // eventsAStep is how many a step records that calls one tool.
