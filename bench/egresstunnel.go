@@ -24,8 +24,8 @@ type tunnel struct {
 	buf []byte
 }
 
-// openTunnel goes the way of a client: CONNECT, and the first message of TLS. What follows
-// is not encrypted: it is the proxy that is measured.
+// openTunnel goes the way of a client: CONNECT, and the first messages of TLS, which the proxy
+// reads. What follows is not encrypted: it is the proxy that is measured.
 func openTunnel(ctx context.Context, address string) (*tunnel, error) {
 	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -43,6 +43,9 @@ func openTunnel(ctx context.Context, address string) (*tunnel, error) {
 		return nil, fmt.Errorf("CONNECT: %s", resp.Status)
 	}
 	if _, err := conn.Write(clientHello(ctx)); err != nil {
+		return nil, err
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len(serverHello()))); err != nil {
 		return nil, err
 	}
 	return &tunnel{conn, make([]byte, 64<<10)}, nil
@@ -104,6 +107,13 @@ func (*helloOnly) Close() error                     { return nil }
 func (*helloOnly) SetDeadline(time.Time) error      { return nil }
 func (*helloOnly) SetWriteDeadline(time.Time) error { return nil }
 
+// serverHello is the answer to it, as far as the proxy reads it: a handshake record with one
+// message, of a version and a random value.
+func serverHello() []byte {
+	const versionAndRandom = 2 + 32
+	return append([]byte{22, 3, 3, 0, 4 + versionAndRandom, 2, 0, 0, versionAndRandom}, make([]byte, versionAndRandom)...)
+}
+
 // newSource starts the server at the other end: an upstream proxy that is also the server that
 // clients ask for.
 func newSource(ctx context.Context) (net.Listener, error) {
@@ -139,6 +149,9 @@ func answerNumbers(conn net.Conn) error {
 		return err
 	}
 	if _, err := in.Discard(int(binary.BigEndian.Uint16(header[3:]))); err != nil {
+		return err
+	}
+	if _, err := conn.Write(serverHello()); err != nil {
 		return err
 	}
 	zeros := make([]byte, 64<<10)
