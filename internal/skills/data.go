@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,8 +32,9 @@ func DataName(e *expert.Expert, k *expert.Skill) string {
 var errNoData = errors.New("there is no directory for its data; set DataDir")
 
 // DataDir returns the directory for data of a skill, and makes it. Nothing else of the project uses
-// it, and no other project.
-func DataDir(in string, e *expert.Expert, k *expert.Skill) (string, error) {
+// it, and no other project. It belongs to the user that the skill runs as, with all that is in it:
+// when root runs a job in a container, and then without, these are two.
+func DataDir(in string, e *expert.Expert, k *expert.Skill, uid, gid int) (string, error) {
 	if in == "" {
 		return "", errNoData
 	}
@@ -40,7 +42,32 @@ func DataDir(in string, e *expert.Expert, k *expert.Skill) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make a directory for its data: %w", err)
 	}
+	if self := os.Geteuid(); self != 0 && self == uid {
+		return dir, nil // whatever belongs to another user cannot be changed
+	}
+	if err := handOver(dir, uid, gid); err != nil {
+		return "", fmt.Errorf("make the user of the skill the owner of its data: %w", err)
+	}
 	return dir, nil
+}
+
+// handOver gives a directory, and all that is in it, to a user. It follows no links.
+func handOver(dir string, uid, gid int) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || isOwner(info, uid) {
+			return err
+		}
+		return root.Lchown(name, uid, gid)
+	})
 }
 
 // MakeData returns a directory for data that is lost when the job ends, and a function that

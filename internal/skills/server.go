@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ type start struct {
 // data returns the directory for data of the skill, and makes it.
 func (t *start) data(s *set) (string, error) {
 	if t.dir == "" {
-		dir, err := DataDir(s.site.Data, s.expert, t.skill)
+		dir, err := DataDir(s.site.Data, s.expert, t.skill, os.Geteuid(), os.Getegid())
 		if err != nil {
 			return "", err
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/internal/skills"
@@ -22,12 +21,9 @@ func (r *runner) dataDirs(cover Cover) (dirs []string, err error) {
 			if !skills.NeedsData(k) {
 				continue
 			}
-			dir, err := skills.DataDir(r.parts.DataDir, e, k)
+			dir, err := skills.DataDir(r.parts.DataDir, e, k, cover.UID, cover.GID)
 			if err == nil {
 				dir, err = filepath.EvalSymlinks(dir)
-			}
-			if err == nil {
-				err = handOver(dir, cover)
 			}
 			switch {
 			case errors.Is(err, fs.ErrPermission):
@@ -40,24 +36,4 @@ func (r *runner) dataDirs(cover Cover) (dirs []string, err error) {
 		}
 	}
 	return dirs, nil
-}
-
-// handOver gives a directory, and all that is in it, to the user in the container. It follows no
-// links.
-func handOver(dir string, cover Cover) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil || isOwner(info, cover.UID) {
-			return err
-		}
-		return root.Lchown(name, cover.UID, cover.GID)
-	})
 }

@@ -23,9 +23,3 @@ func ownerOf(dir string, top fs.FileInfo) (uid, gid int, err error) {
 	}
 	return unprivileged(dir, int(stat.Uid), int(stat.Gid))
 }
-
-// isOwner reports whether a file belongs to a user.
-func isOwner(info fs.FileInfo, uid int) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == uid
-}
