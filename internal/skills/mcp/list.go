@@ -152,7 +152,20 @@ func (l *lister) done(ctx context.Context) {
 	if more := l.leftOut - maxWarnings; more > 0 {
 		l.why = append(l.why, fmt.Sprintf("and %d more", more))
 	}
-	l.skill.o.Log.Log(ctx, level, wording.Count(l.leftOut, "tool")+" left out", "skill", l.skill.o.Name, "why", strings.Join(l.why, "; "))
+	why := strings.Join(l.why, "; ")
+	if l.skill.isNews(why) {
+		l.skill.o.Log.Log(ctx, level, wording.Count(l.leftOut, "tool")+" left out", "skill", l.skill.o.Name, "why", why)
+	}
+}
+
+// isNews reports whether a warning about the list differs from the last one. Servers are listed
+// again whenever they say that the list has changed.
+func (s *Skill) isNews(warning string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.warning
+	s.warning = warning
+	return warning != last
 }
 
 // define reads the definition of a tool. It returns the name even if the tool is refused.

@@ -115,6 +115,7 @@ type Skill struct {
 	life     context.Context    // of all that was started
 	attempt  *attempt           // the last start
 	listed   *listing           // the last list of the server; nil before
+	warning  string             // about the last list that had tools which were left out
 	failures int                // since a call was answered
 	final    error              // why it is not started again
 	closed   bool
