@@ -4,10 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
 const consentQuestion = "[y/N] "
@@ -93,7 +95,7 @@ func TestConsentIsForOneProgram(t *testing.T) {
 	project("1")
 	started := filepath.Join(c.dir, "started")
 	screen := c.want("\n", true, 2)
-	if _, err := os.Stat(started); err == nil || !strings.Contains(screen, `skill "github" (sh -c touch started; exit 1) gets your GITHUB_TOKEN`) {
+	if _, err := os.Stat(started); err == nil || !strings.Contains(screen, `your GITHUB_TOKEN for skill "github" (a program of this machine): sh -c "touch started; exit 1"`) {
 		t.Errorf("%v: %s", err, screen)
 	}
 	if screen, code := c.run("y\n"); code != 1 || !strings.Contains(screen, consentQuestion) {
@@ -115,12 +117,74 @@ func TestConsentShowsHostileText(t *testing.T) {
 	c.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n"+
 		"[experts.helper.skills.github]\ntype = \"mcpStdioSkill\"\ncommand = \"sh\"\nargs = [\"\\u001b[2J\\u001b]0;owned\\u0007\\r\\nAllow this? [y/N] y\\u202e\\u200b"+strings.Repeat("x", 5000)+"\"]\nrequiredEnv = [\"GITHUB_TOKEN\"]\n")
 	screen := c.want("\n", true, 2)
-	if strings.ContainsAny(screen, "\x1b\x07\u202e\u200b") || strings.Contains(screen, "\nAllow this? [y/N] y") || len(screen) > 1500 {
+	if strings.ContainsAny(screen, "\x1b\x07\u202e\u200b") || strings.Contains(screen, "\nAllow this? [y/N] y") {
 		t.Errorf("%q", screen)
 	}
-	if !strings.Contains(screen, "gets your GITHUB_TOKEN") {
-		t.Errorf("what it gets is out of sight: %q", screen)
+	if !strings.Contains(screen, "  variables: your GITHUB_TOKEN for skill") || !strings.Contains(screen, strings.Repeat("x", 5000)) {
+		t.Errorf("a part is out of sight: %q", screen)
 	}
+}
+
+// A list that scrolls out of sight is no question.
+func TestConsentIsReadable(t *testing.T) {
+	c := newConsenting(t)
+	c.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n"+
+		"[experts.helper.skills.github]\ntype = \"mcpStdioSkill\"\ncommand = \"sh\"\nargs = [\""+strings.Repeat("x ", 20_000)+"\"]\nrequiredEnv = [\"GITHUB_TOKEN\"]\n")
+	if screen := c.want("y\n", false, 2); !strings.Contains(screen, "more than fit into a question") {
+		t.Error(screen)
+	}
+}
+
+// A commit that changes the code of a skill asks again, with a lockfile and without. Installing
+// the same again does not.
+func TestConsentIsForTheCode(t *testing.T) {
+	c := newConsenting(t)
+	server, err := os.ReadFile(evil.Program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := func(more string) {
+		t.Helper()
+		path := filepath.Join(c.dir, "server", "mcp")
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, append(slices.Clone(server), more...), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install := func(asked bool, args ...string) {
+		t.Helper()
+		cmd := exec.Command("perstack", append([]string{"install"}, args...)...)
+		cmd.Dir, cmd.Env = c.dir, c.env
+		out, err := testkit.OnTerminal(cmd, testkit.Answer{After: consentQuestion, Type: "y\n"})
+		if err != nil || strings.Contains(string(out), consentQuestion) != asked {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	code("")
+	c.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n"+
+		"[experts.helper.skills.github]\ntype = \"mcpStdioSkill\"\ncommand = \"./server/mcp\"\nargs = [\"good\"]\nrequiredEnv = [\"GITHUB_TOKEN\"]\n")
+	screen := c.want("y\n", true, 0)
+	if !strings.Contains(screen, `your GITHUB_TOKEN for skill "github" (not pinned: 1 file in the workspace): ./server/mcp good`) {
+		t.Error(screen)
+	}
+	c.want("", false, 0)
+	code("1")
+	c.want("\n", true, 2)
+
+	install(true)
+	c.want("", false, 0)
+	install(false)
+	install(false, "--update")
+	c.want("", false, 0)
+	code("2")
+	install(true)
+	c.want("", false, 0)
+	if err := os.Remove(filepath.Join(c.dir, "perstack.lock")); err != nil {
+		t.Fatal(err)
+	}
+	c.want("", false, 0) // the same files
 }
 
 // The user stops at the question, and nothing has happened.

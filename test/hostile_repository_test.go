@@ -109,7 +109,7 @@ func TestHostileRepositories(t *testing.T) {
 		{"starts-servers", 2, 2, "is not a package name", ""},
 		{"loader-variables", 0, 0, "Done.", ""},
 		{"env-elsewhere", 0, 2, "perstack reads the env file /etc/passwd", "expected = after the name"},
-		{"asks-for-everything", 2, 2, "gets your ANTHROPIC_API_KEY_2 and GITHUB_TOKEN", "Done."},
+		{"asks-for-everything", 2, 2, "your ANTHROPIC_API_KEY_2 and GITHUB_TOKEN for skill", "Done."},
 		{"storage-link", 0, 0, "Done.", ""},
 		{"jobs-link", 0, 0, "Done.", ""},
 		{"config-link", 2, 2, "perstack.toml:1", ""},

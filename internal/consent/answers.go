@@ -39,12 +39,18 @@ func (a Answers) Allow(list []Request) bool {
 	})
 }
 
-// Remember records that the user allowed a list.
+// Remember records that the user allowed a list. An answer about code that is pinned now replaces
+// those from before: a project that loses its pins asks again.
 func (a Answers) Remember(list []Request) error {
 	if a.Dir == "" {
 		return nil
 	}
 	known := a.read()
+	for _, r := range list {
+		if loose := r.Unpinned().Digest(); r.Digest() != loose {
+			known.Allowed = slices.DeleteFunc(known.Allowed, func(allowed []string) bool { return slices.Contains(allowed, loose) })
+		}
+	}
 	known.Allowed = append(known.Allowed, digests(list))
 	var data []byte
 	for {

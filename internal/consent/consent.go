@@ -35,12 +35,20 @@ type Request struct {
 	// subject is everything that matters about the request, and nothing else: neither the
 	// place in the file nor the words of the sentence.
 	subject string
+	// code identifies the code or the image that it is about; "" if nothing pins it.
+	code string
 }
 
 // Digest identifies the request. Its place in the file does not matter.
 func (r Request) Digest() string {
-	sum := sha256.Sum256([]byte(string(r.Kind) + "\x00" + r.subject))
+	sum := sha256.Sum256([]byte(string(r.Kind) + "\x00" + r.subject + "\x00" + r.code))
 	return hex.EncodeToString(sum[:])
+}
+
+// Unpinned is the same request without a pin of its code.
+func (r Request) Unpinned() Request {
+	r.code = ""
+	return r
 }
 
 // sorted puts requests into the order in which they are shown, and drops repetitions: ten

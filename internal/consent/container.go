@@ -12,28 +12,35 @@ import (
 
 // container adds what [docker] asks for.
 func (l *lister) container() {
-	c, usual := l.Resolved.Isolation.Container, job.DefaultContainer()
-	said := l.Config.Settings.Isolation.Container
+	c, usual := l.project.Resolved.Isolation.Container, job.DefaultContainer()
+	said := l.project.Config.Settings.Isolation.Container
 	l.sizes(c, usual)
 	add := func(kind Kind, key, subject, format string, args ...any) *Request {
 		return l.add(kind, "docker."+key, key+" "+subject, format, args...)
 	}
-	if l.Resolved.From("baseImage") == job.File {
+	if l.project.Resolved.From("baseImage") == job.File {
 		add(manifest.RequestImages, "baseImage", c.BaseImage, "the container uses the image %s", c.BaseImage)
 	}
+	pinnable := func(key, name, format string) {
+		r := add(manifest.RequestImages, key, name, format, name)
+		if pinned, ok := l.project.Lock.Image(name); ok && pinned != name {
+			r.code = pinned
+			r.Text += ", pinned by " + l.lockName()
+		}
+	}
 	if said.NodeImage != "" && said.NodeImage != usual.NodeImage {
-		add(manifest.RequestImages, "nodeImage", said.NodeImage, "skills that are npm packages use the image %s", said.NodeImage)
+		pinnable("nodeImage", said.NodeImage, "skills that are npm packages use the image %s")
 	}
 	if said.PythonImage != "" {
-		add(manifest.RequestImages, "pythonImage", said.PythonImage, "skills that are uv packages use the image %s", said.PythonImage)
+		pinnable("pythonImage", said.PythonImage, "skills that are uv packages use the image %s")
 	}
 	if c.Proxy == job.ProxySquid {
-		add(manifest.RequestImages, "squidImage", c.SquidImage, "the proxy of the container uses the image %s", c.SquidImage)
+		pinnable("squidImage", c.SquidImage, "the proxy of the container uses the image %s")
 	}
 	for _, mirror := range said.Mirrors {
 		add(manifest.RequestImages, "mirrors", mirror, "images are looked for at %s first", mirror)
 	}
-	if c.Proxy == job.ProxySquid && l.Resolved.From("proxy") == job.File {
+	if c.Proxy == job.ProxySquid && l.project.Resolved.From("proxy") == job.File {
 		add(manifest.RequestProxy, "proxy", c.Proxy, "Squid decides what leaves the container, and not perstack").Explicit = true
 	}
 	if said.Network != "" {

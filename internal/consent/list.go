@@ -1,12 +1,15 @@
 package consent
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -18,16 +21,18 @@ import (
 // A Project is what the files of a project say, as far as it counts for a run.
 type Project struct {
 	Config   *manifest.Config
-	Experts  []*expert.Expert // that can run
-	Resolved job.Resolved     // what flags, the file and a recorded job come to
-	Outside  []OutsideFile    // env files that the user did not name
-	Env      env.Env          // of the env files that have been read
+	Lock     *lockfile.Lock            // nil if there is none, or if it will be made again
+	Programs map[*expert.Skill]Program // of skills that get variables, as far as they have one
+	Experts  []*expert.Expert          // that can run
+	Resolved job.Resolved              // what flags, the file and a recorded job come to
+	Outside  []OutsideFile             // env files that the user did not name
+	Env      env.Env                   // of the env files that have been read
 }
 
 // List returns what the files of a project ask for beyond the defaults. What the user said with
 // a flag, or what a resumed job recorded, is not part of it.
 func List(p Project) []Request {
-	l := &lister{Project: p}
+	l := &lister{project: p}
 	for _, f := range p.Outside {
 		l.envFile(f)
 	}
@@ -45,13 +50,13 @@ func List(p Project) []Request {
 }
 
 type lister struct {
-	Project
-	list []Request
+	project Project
+	list    []Request
 }
 
 // add adds a request of perstack.toml.
 func (l *lister) add(kind Kind, path, subject, format string, args ...any) *Request {
-	at := l.Config.Problem(path, "", "")
+	at := l.project.Config.Problem(path, "", "")
 	l.list = append(l.list, Request{Kind: kind, Text: fmt.Sprintf(format, args...), File: at.File, Line: at.Line, Path: path, subject: subject})
 	return &l.list[len(l.list)-1]
 }
@@ -64,45 +69,42 @@ func (l *lister) envFile(f OutsideFile) {
 	r.Explicit = true
 }
 
-// skill adds what a server gets. Its digest changes with the program that gets the variables.
+// skill adds what a server gets. The answer is for its code and, in a sandbox, for the hosts that
+// it can reach.
 func (l *lister) skill(e *expert.Expert, s *expert.Skill) {
-	path := toml.PathTo("experts", e.Name, "skills", s.Name)
-	named := fmt.Sprintf("skill %q (%s)", s.Name, program(s))
+	path, subject := toml.PathTo("experts", e.Name, "skills", s.Name), s.Name+" "+s.Connection()
 	if len(s.RequiredEnv) > 0 {
-		l.add(manifest.RequestVariables, toml.PathTo(path, "requiredEnv"), s.Name+" "+s.Connection(), "%s gets your %s", named, wording.And(s.RequiredEnv))
+		code, about := l.code(e, s)
+		if hosts, limited := l.hosts(s); limited {
+			subject += " reaches " + hosts
+			about += "; can reach " + cmp.Or(hosts, "no host")
+		}
+		if about != "" {
+			about = " (" + about + ")"
+		}
+		// The command line is the last: it can be long, and must not look like what is said about it.
+		l.add(manifest.RequestVariables, toml.PathTo(path, "requiredEnv"), subject, "your %s for skill %q%s: %s",
+			wording.And(s.RequiredEnv), s.Name, about, commandLine(s)).code = code
 	}
 	if s.AllowPrivateEndpoint {
-		l.add(manifest.RequestNetwork, toml.PathTo(path, "allowPrivateEndpoint"), s.Name+" "+s.Connection(), "%s can be in your private network", named)
+		l.add(manifest.RequestNetwork, toml.PathTo(path, "allowPrivateEndpoint"), s.Name+" "+s.Connection(),
+			"skill %q can be in your private network: %s", s.Name, commandLine(s))
 	}
 }
 
-// maxProgram is how much of a command line is shown. What a skill gets comes after it, and must
-// not be out of sight.
-const maxProgram = 120
-
-// program is what a skill starts, or the address that it uses. The caller makes it safe to
-// print.
-func program(s *expert.Skill) string {
-	if s.Endpoint != "" {
-		u, err := url.Parse(s.Endpoint)
-		if err != nil {
-			return "an address that cannot be read"
-		}
-		return wording.Cut(u.Scheme+"://"+u.Host, maxProgram) // the rest can be a key
+// hosts are those that a skill can reach, if a sandbox limits them.
+func (l *lister) hosts(s *expert.Skill) (hosts string, limited bool) {
+	is := l.project.Resolved
+	limited = s.Type == expert.StdioSkill && s.Sandboxed(is.Runtime, is.Isolation.Sandbox)
+	if limited {
+		hosts = strings.Join(slices.Compact(slices.Sorted(slices.Values(s.AllowedDomains))), ", ")
 	}
-	if p, ok := s.Package(); ok {
-		return wording.Cut(strings.Join(append([]string{p.Manager, p.Spec()}, p.Args...), " "), maxProgram)
-	}
-	argv, err := s.CommandLine()
-	if err != nil {
-		return s.Command
-	}
-	return wording.Cut(strings.Join(argv, " "), maxProgram)
+	return hosts, limited
 }
 
 // model adds where the requests of an Expert go, if a file decides it.
 func (l *lister) model(e *expert.Expert) {
-	spec := job.Spec{Settings: l.Resolved.Settings}
+	spec := job.Spec{Settings: l.project.Resolved.Settings}
 	use := spec.ModelOf(e)
 	path := "provider.setting"
 	if e.Provider != nil {
@@ -143,7 +145,7 @@ func shown(to string) string {
 }
 
 func (l *lister) variable(name string) providers.Variable {
-	return providers.Variable{Value: l.Env.Get(name), File: l.Env.File(name)}
+	return providers.Variable{Value: l.project.Env.Get(name), File: l.project.Env.File(name)}
 }
 
 // limits adds the limits of the job that the file raises. Those of a single Expert only bound
@@ -151,11 +153,11 @@ func (l *lister) variable(name string) providers.Variable {
 func (l *lister) limits() {
 	for _, limit := range job.AllLimits() {
 		usual := limit.Default
-		if d := (providers.Catalogue{}).DefaultTimeout(l.Resolved.Provider); limit.Name == "timeout" && d > 0 {
+		if d := (providers.Catalogue{}).DefaultTimeout(l.project.Resolved.Provider); limit.Name == "timeout" && d > 0 {
 			usual = d.Seconds()
 		}
-		value := limit.Value(&l.Resolved.Limits)
-		if usual == 0 || l.Resolved.From(limit.Name) != job.File || !limit.Looser(value, usual) {
+		value := limit.Value(&l.project.Resolved.Limits)
+		if usual == 0 || l.project.Resolved.From(limit.Name) != job.File || !limit.Looser(value, usual) {
 			continue
 		}
 		l.raised(limit.Name, limit.Name, written(limit, value), written(limit, usual))

@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/job"
@@ -51,11 +53,11 @@ func TestList(t *testing.T) {
 		"a slow provider":           {text: "timeout = 1800000\n[provider]\nproviderName = 'ollama'\n" + skilled},
 		"slower than that":          {text: "timeout = 1800001\n[provider]\nproviderName = 'ollama'\n" + skilled, want: []string{"limits 1: timeout is 1800001 ms, instead of 1800000 ms"}},
 		"a limit of an Expert":      {text: "[experts.a]\ninstruction = 'x'\nmaxSteps = 1000\n"},
-		"variables":                 {text: skilled + "requiredEnv = ['B', 'A']", want: []string{`variables 6: skill "s" (tool) gets your B and A`}},
-		"one skill of two":          {text: skilled + "requiredEnv = ['A']\n" + strings.ReplaceAll(skilled, "experts.a", "experts.b") + "requiredEnv = ['A']", want: []string{`variables 6: skill "s" (tool) gets your A`}},
-		"a package":                 {text: strings.ReplaceAll(skilled, "'tool'", "'npx'\nargs = ['-y', '@x/y@1.0.0', '--all']") + "requiredEnv = ['A']", want: []string{`variables 7: skill "s" (npx @x/y@1.0.0 --all) gets your A`}},
-		"a header":                  {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://far.example/key'\nrequiredEnv = ['A']\nheaders = { X = '${A}' }", want: []string{`variables 6: skill "s" (https://far.example) gets your A`}},
-		"a private endpoint":        {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://10.0.0.1/'\nallowPrivateEndpoint = true", want: []string{`network 6: skill "s" (https://10.0.0.1) can be in your private network`}},
+		"variables":                 {text: skilled + "requiredEnv = ['B', 'A']", want: []string{`variables 6: your B and A for skill "s" (a program of this machine): tool`}},
+		"one skill of two":          {text: skilled + "requiredEnv = ['A']\n" + strings.ReplaceAll(skilled, "experts.a", "experts.b") + "requiredEnv = ['A']", want: []string{`variables 6: your A for skill "s" (a program of this machine): tool`}},
+		"a package":                 {text: strings.ReplaceAll(skilled, "'tool'", "'npx'\nargs = ['-y', '@x/y@1.0.0', '--all']") + "requiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (not pinned: the registry decides): npx -y @x/y@1.0.0 --all`}},
+		"a header":                  {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://far.example/key'\nrequiredEnv = ['A']\nheaders = { X = '${A}' }", want: []string{`variables 6: your A for skill "s": https://far.example`}},
+		"a private endpoint":        {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://10.0.0.1/'\nallowPrivateEndpoint = true", want: []string{`network 6: skill "s" can be in your private network: https://10.0.0.1`}},
 		"the provider's own":        {text: "[provider]\nproviderName = 'openai'\nsetting = { baseUrl = 'https://api.openai.com/v1' }\n" + skilled},
 		"a base URL":                {text: "[provider]\nproviderName = 'openai'\nsetting = { baseUrl = 'https://evil.example/v1?k=v' }\n" + skilled, want: []string{"baseUrl 3: what the Expert sees and your key for openai go to https://evil.example/v1?…"}},
 		"of another provider":       {text: "[provider]\nproviderName = 'openai'\nsetting = { baseUrl = 'https://evil.example' }\n" + skilled, flags: job.Flags{Settings: job.Settings{Provider: "anthropic"}}},
@@ -66,8 +68,11 @@ func TestList(t *testing.T) {
 		"a smaller container":       {text: "[docker]\nmemory = '1GiB'\npids = 64\nreadOnlyWorkspace = true\noffline = true\n" + skilled, flags: docker},
 		"a Python image":            {text: "[docker]\npythonImage = 'p:1'\n" + skilled, flags: docker, want: []string{"images 2: skills that are uv packages use the image p:1"}},
 		"the usual image":           {text: "[docker]\nnodeImage = 'node:24-bookworm-slim'\n" + skilled, flags: docker},
-		"a base skill of its own":   {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'mine'\nrequiredEnv = ['A']", want: []string{`variables 6: skill "@perstack/base" (mine) gets your A`}},
-		"a command line that hides": {text: strings.Replace(skilled, "'tool'", "'tool'\nargs = ['"+strings.Repeat("x", 500)+"']", 1) + "requiredEnv = ['A']", want: []string{`variables 7: skill "s" (tool ` + strings.Repeat("x", 112) + `…) gets your A`}},
+		"a base skill of its own":   {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'mine'\nrequiredEnv = ['A']", want: []string{`variables 6: your A for skill "@perstack/base" (a program of this machine): mine`}},
+		"a command line that hides": {text: strings.Replace(skilled, "'tool'", "'tool'\nargs = ['"+strings.Repeat("x", 5000)+"', '-y', '', 'a b', '(pinned by perstack.lock)', \"\\u202e\\n\"]", 1) + "requiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (a program of this machine): tool ` + strings.Repeat("x", 5000) + ` -y "" "a b" "(pinned by perstack.lock)" "\u202e\n"`}},
+		"hosts in a sandbox":        {text: strings.Replace(skilled, "'tool'", "'tool'\nsandbox = 'landlock'\nallowedDomains = ['b.example', 'a.example']", 1) + "requiredEnv = ['A']", want: []string{`variables 8: your A for skill "s" (a program of this machine; can reach a.example, b.example): tool`}},
+		"no hosts in a sandbox":     {text: skilled + "requiredEnv = ['A']", flags: docker, want: []string{`variables 6: your A for skill "s" (a program of this machine; can reach no host): tool`}},
+		"hosts that nothing limits": {text: skilled + "allowedDomains = ['a.example']\nrequiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (a program of this machine): tool`}},
 	} {
 		if diff := cmp.Diff(c.want, lines(list(t, c.text, c.flags, job.Settings{}))); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
@@ -119,11 +124,99 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: not asked again", name)
 		}
 	}
+	in := "sandbox = 'landlock'\nallowedDomains = ['a.example']\nrequiredEnv = ['A', 'B']"
+	if digest(skilled+in) == digest(skilled+strings.Replace(in, "a.ex", "b.ex", 1)) || digest(skilled+in) == before {
+		t.Error("another host that gets the variables is not asked about")
+	}
 	url := func(address string) string {
 		return digest("[provider]\nproviderName = 'openai'\nsetting = { baseUrl = '" + address + "' }\n" + skilled)
 	}
 	if url("https://evil.example/a") == url("https://evil.example/b") {
 		t.Error("another path of a shared host is the same request")
+	}
+}
+
+// An answer is for code that is pinned, and not for the next code under the same command line.
+func TestCode(t *testing.T) {
+	text := strings.Replace(skilled, "'tool'", "'npx'\nargs = ['-y', '@x/y']", 1) + "requiredEnv = ['A']"
+	with := func(text string, change func(*lockfile.Skill), program consent.Program) consent.Request {
+		t.Helper()
+		c, problems := manifest.Parse("perstack.toml", []byte(text))
+		if c == nil {
+			t.Fatal(problems)
+		}
+		s := c.Experts[0].Servers()[0]
+		p := consent.Project{Config: c, Experts: c.Experts, Programs: map[*expert.Skill]consent.Program{s: program}, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})}
+		if change != nil {
+			entry := &lockfile.Skill{Name: s.Name, Digest: s.Connection()}
+			if change(entry); entry.Package != nil {
+				entry.Package.Manager = "npx"
+			}
+			p.Lock = &lockfile.Lock{Experts: []*lockfile.Expert{{Key: c.Experts[0].Key, Skills: []*lockfile.Skill{entry}}}}
+		}
+		all := consent.List(p)
+		if len(all) != 1 {
+			t.Fatalf("%q", lines(all))
+		}
+		return all[0]
+	}
+	pinned := func(version, integrity, tree string) consent.Request {
+		t.Helper()
+		return with(text, func(s *lockfile.Skill) {
+			s.Package = &lockfile.Package{Name: "@x/y", Version: version, Integrity: integrity, Tree: tree}
+		}, consent.Program{})
+	}
+	first := pinned("1.0.0", "sha512-a", "t")
+	if want := `your A for skill "s" (pinned by perstack.lock: @x/y@1.0.0): npx -y @x/y`; first.Text != want {
+		t.Errorf("%s, want %s", first.Text, want)
+	}
+	if again := pinned("1.0.0", "sha512-a", "t"); again.Digest() != first.Digest() {
+		t.Error("the same lockfile is asked about again")
+	}
+	unpinned := with(text, nil, consent.Program{})
+	stale := with(text, func(s *lockfile.Skill) {
+		s.Digest, s.Package = "other", &lockfile.Package{Name: "@x/y", Version: "1.0.0", Integrity: "x"}
+	}, consent.Program{})
+	if stale.Digest() != unpinned.Digest() || stale.Text != unpinned.Text {
+		t.Errorf("a pin that does not hold is one: %s", stale.Text)
+	}
+	local := strings.Replace(skilled, "'tool'", "'./tool'", 1) + "requiredEnv = ['A']"
+	files := with(local, nil, consent.Program{Digest: "a  tool\n", Alone: []string{"tool"}})
+	locked := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "a  tool\n"})
+	other := with(local, func(s *lockfile.Skill) { s.Program = "b  tool\n" }, consent.Program{Digest: "a  tool\n"})
+	for r, want := range map[*consent.Request]string{
+		&files: "not pinned: 1 file in the workspace, without those beside tool", &locked: "pinned by perstack.lock: 1 file in the workspace", &other: "not what perstack.lock pins: 1 file in the workspace",
+	} {
+		if !strings.Contains(r.Text, "("+want+")") {
+			t.Errorf("%s, want %s", r.Text, want)
+		}
+	}
+	if files.Digest() != locked.Digest() {
+		t.Error("the same files are asked about again")
+	}
+	for name, changed := range map[string]consent.Request{
+		"a version":       pinned("1.0.1", "sha512-a", "t"),
+		"a package":       pinned("1.0.0", "sha512-b", "t"),
+		"a dependency":    pinned("1.0.0", "sha512-a", "u"),
+		"no lockfile":     unpinned,
+		"a file":          with(local, nil, consent.Program{Digest: "b  tool\n"}),
+		"a file in PATH":  with(local, nil, consent.Program{Digest: "a  tool\n", Named: "a  bin/node\n"}),
+		"files elsewhere": with(local, nil, consent.Program{}),
+	} {
+		if changed.Digest() == first.Digest() || changed.Digest() == files.Digest() {
+			t.Errorf("%s: not asked again", name)
+		}
+	}
+
+	// Once the code is pinned, an answer from before is none: the pins can be lost.
+	a := consent.Answers{Dir: t.TempDir()}
+	for _, r := range []consent.Request{unpinned, first} {
+		if err := a.Remember([]consent.Request{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !a.Allow([]consent.Request{first}) || a.Allow([]consent.Request{unpinned}) {
+		t.Error("a project that lost its lockfile is not asked about")
 	}
 }
 

@@ -58,7 +58,7 @@ var arrows = []arrow{
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/lockfile internal/sandbox internal/userfile internal/wording"},
 
-	{"internal/consent", values + "model internal/env internal/manifest internal/providers internal/toml internal/userfile internal/wording"},
+	{"internal/consent", values + "model internal/env internal/lockfile internal/manifest internal/providers internal/toml internal/userfile internal/wording"},
 
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", values + "model skill store"},

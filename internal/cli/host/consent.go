@@ -8,11 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A Question is whether a project gets what its files ask for.
@@ -22,21 +26,45 @@ import (
 // directory that --storage names are looked at.
 type Question struct {
 	Host      *Host
-	Project   consent.Project // its env files are added by Env
+	Project   consent.Project // its env files and programs are added by Env
 	Files     []env.File      // env files of the project
 	Named     bool            // the user named them
 	Workspace string
+	Later     bool // Keep remembers the answer
+
+	answered []consent.Request // what the user allowed by an answer, now or earlier
 }
 
 // Env asks, and reads the env files. Those outside of the project are read after the answer,
 // and what they ask for is asked as well.
-func (q Question) Env(ctx context.Context) (env.Env, error) {
+func (q *Question) Env(ctx context.Context) (env.Env, error) {
 	inside := q.split()
 	return q.load(inside, func() error { return q.ask(ctx) })
 }
 
+// Keep remembers the answer for what a new lockfile pins. Until then nothing is remembered: the
+// answer was about code that only this command chose, and not about what others choose later.
+func (q *Question) Keep(lock *lockfile.Lock) {
+	q.Project.Lock = lock
+	list := slices.DeleteFunc(consent.List(q.Project), func(r consent.Request) bool {
+		return !slices.ContainsFunc(q.answered, func(a consent.Request) bool { return a.Unpinned().Digest() == r.Unpinned().Digest() })
+	})
+	if len(list) > 0 && !q.answers().Allow(list) {
+		q.remember(list)
+	}
+}
+
+func (q *Question) remember(list []consent.Request) {
+	if err := q.answers().Remember(list); err != nil {
+		fmt.Fprintf(q.Host.Stderr, "perstack: warning: %s; you will be asked again\n", terminal.CleanLine(err.Error()))
+	}
+}
+
 // load reads the env files inside, asks, reads those outside, and asks again.
 func (q *Question) load(inside []env.File, ask func() error) (_ env.Env, err error) {
+	if q.Project.Programs, err = q.programs(); err != nil {
+		return q.Project.Env, &ExitError{Code: ExitUsage, Err: err}
+	}
 	if q.Project.Env, err = q.read(inside); err == nil {
 		err = ask()
 	}
@@ -50,7 +78,7 @@ func (q *Question) load(inside []env.File, ask func() error) (_ env.Env, err err
 
 // Peek returns the requests, also with an error. It asks nothing: an env file outside of the
 // project is read only if the user has allowed it already.
-func (q Question) Peek() (env.Env, []consent.Request, error) {
+func (q *Question) Peek() (env.Env, []consent.Request, error) {
 	values, err := q.load(q.split(), func() error {
 		open, err := q.open(consent.List(q.Project))
 		if err == nil && slices.ContainsFunc(open, func(r consent.Request) bool { return r.Kind == manifest.RequestEnvFiles }) {
@@ -105,10 +133,57 @@ func (q *Question) open(list []consent.Request) ([]consent.Request, error) {
 		return nil, err
 	}
 	list = slices.DeleteFunc(list, func(r consent.Request) bool { return q.Host.allows(config, dir, r.Kind) })
-	if len(list) > 0 && q.answers().Allow(list) {
+	if len(list) > 0 && (q.answers().Allow(list) || allIn(list, q.answered)) {
+		q.answered = list
 		return nil, nil
 	}
 	return list, nil
+}
+
+func allIn(list, other []consent.Request) bool {
+	return !slices.ContainsFunc(list, func(r consent.Request) bool {
+		return !slices.ContainsFunc(other, func(o consent.Request) bool { return o.Digest() == r.Digest() })
+	})
+}
+
+// programs finds what the skills that get variables are started from in the workspace.
+func (q *Question) programs() (map[*expert.Skill]consent.Program, error) {
+	all := make(map[*expert.Skill]consent.Program)
+	for _, e := range q.Project.Experts {
+		for _, s := range e.Servers() {
+			if len(s.RequiredEnv) == 0 {
+				continue
+			}
+			found, err := q.program(s)
+			if err != nil {
+				return nil, fmt.Errorf("skill %q of %q: %w", s.Name, e.Key, err)
+			}
+			all[s] = found
+		}
+	}
+	return all, nil
+}
+
+func (q *Question) program(s *expert.Skill) (found consent.Program, err error) {
+	runtime := q.Project.Resolved.Runtime
+	p, err := skills.ProgramOf(s, q.Workspace, runtime)
+	if err != nil {
+		return found, err
+	}
+	if found.Digest, err = p.Digest(); err != nil {
+		return found, err
+	}
+	for _, file := range p.Bare {
+		found.Alone = append(found.Alone, file.File)
+	}
+	if runtime == job.Docker {
+		return found, nil // PATH is that of the container
+	}
+	named, err := skills.HoldPrograms([]*expert.Expert{{Skills: []*expert.Skill{s}}}, q.Workspace, q.Host.Environ)
+	for _, digest := range named {
+		found.Named += digest // there is one at most
+	}
+	return found, err
 }
 
 // answers are those that the user gave in this project. Without a state directory, or with one
@@ -142,10 +217,15 @@ func (q *Question) ask(ctx context.Context) error {
 			return nil
 		}
 	}
+	rows := q.rows(list)
 	if !h.StdinIsTerminal || !h.StderrIsTerminal {
-		return Usagef("%s asks for what you have not allowed:\n%s%s", file, q.rows(list), q.hint(list))
+		return Usagef("%s asks for what you have not allowed:\n%s%s", file, rows, q.hint(list))
 	}
-	fmt.Fprintf(h.Stderr, "perstack: %s asks for more than the defaults:\n%sAllow this? You are asked again only if the project asks for something else. [y/N] ", file, q.rows(list))
+	if len(rows) > maxQuestion {
+		return Usagef("%s has %s, which are more than fit into a question; read them with %s validate; %s", file, wording.Count(len(list), "request"), h.Command, q.hint(list))
+	}
+	fmt.Fprintf(h.Stderr, "perstack: %s asks for more than the defaults:\n%sAllow %s? You are asked again only if the project asks for something else, or with other code. [y/N] ",
+		file, rows, countThem(len(list)))
 	yes, err := h.answer(ctx)
 	switch {
 	case err != nil:
@@ -153,10 +233,21 @@ func (q *Question) ask(ctx context.Context) error {
 	case !yes:
 		return Usagef("not allowed; nothing was started")
 	}
-	if err := q.answers().Remember(list); err != nil {
-		fmt.Fprintf(h.Stderr, "perstack: warning: %s; you will be asked again\n", terminal.CleanLine(err.Error()))
+	if q.answered = list; !q.Later {
+		q.remember(list)
 	}
 	return nil
+}
+
+// maxQuestion is how much a question shows, in bytes. More would scroll out of sight on many
+// terminals, and what was seen least could be what matters most.
+const maxQuestion = 32 << 10
+
+func countThem(n int) string {
+	if n == 1 {
+		return "this"
+	}
+	return fmt.Sprintf("all %d", n)
 }
 
 // rows shows requests, one on each line. Their text is that of untrusted files.

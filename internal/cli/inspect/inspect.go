@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -97,10 +98,12 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	asks := consent.Project{Config: config, Resolved: job.Resolve(job.Flags{}, config.Settings, job.Settings{}, providers.Catalogue{})}
 	asks.Experts, _ = config.Closure(e)
-	variables, requests, envErr := host.Question{
+	asks.Lock, _ = lockfile.Read(config) // the card says what is wrong with it
+	question := host.Question{
 		Host: h, Project: asks, Workspace: h.Dir,
 		Files: manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config), Named: len(opts.EnvPath) > 0,
-	}.Peek()
+	}
+	variables, requests, envErr := question.Peek()
 	if envErr != nil {
 		// The card is about the Expert. What is missing here is shown as not set.
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(envErr.Error()))

@@ -137,10 +137,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 		return p.check()
 	}
 	p.say("Resolving experts...")
-	old, err := p.oldLock()
-	if err != nil {
-		return err
-	}
+	old := p.old
 	p.say("Found %s", wording.Count(len(p.config.Experts), "Expert"))
 	p.noteMissing()
 	plan := newPlan(p.config, old, opts.Update, opts.Host.Dir)
@@ -171,6 +168,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	if err := p.write(lock, old); err != nil {
 		return p.stopped(ctx, err)
 	}
+	p.asked.Keep(lock)
 	return nil
 }
 

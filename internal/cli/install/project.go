@@ -25,7 +25,9 @@ import (
 type project struct {
 	opts   *Options
 	config *manifest.Config
+	old    *lockfile.Lock // nil if there is none
 	env    env.Env
+	asked  host.Question
 	docker bool // a flag chose that runtime, and the file does not
 
 	records *protect.Records
@@ -58,17 +60,18 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if err := h.RefuseMarked(ctx, records, p.trusted...); err != nil {
 		return nil, err
 	}
-	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
-	noProxy := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Container: job.Container{Proxy: config.Settings.Isolation.Container.Proxy}}}}
-	p.env, err = host.Question{
-		Host: h, Files: files, Named: len(opts.EnvPath) > 0,
-		Project:   consent.Project{Config: config, Experts: config.Experts, Resolved: job.Resolve(noProxy, config.Settings, job.Settings{}, providers.Catalogue{})},
-		Workspace: h.Dir,
-	}.Env(ctx)
-	if err != nil {
+	if p.old, err = p.oldLock(); err != nil {
 		return nil, err
 	}
-	return p, nil
+	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
+	noProxy := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Container: job.Container{Proxy: config.Settings.Isolation.Container.Proxy}}}}
+	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(noProxy, config.Settings, job.Settings{}, providers.Catalogue{})}
+	if opts.Update {
+		asks.Lock = nil // it pins nothing any more
+	}
+	p.asked = host.Question{Host: h, Project: asks, Files: files, Named: len(opts.EnvPath) > 0, Workspace: h.Dir, Later: true}
+	p.env, err = p.asked.Env(ctx)
+	return p, err
 }
 
 // oldLock returns the existing lockfile; nil if there is none. A broken one is replaced with a

@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/providers"
@@ -21,7 +22,9 @@ import (
 type project struct {
 	config   *manifest.Config
 	envFiles []env.File
-	env      env.Env // see readEnv
+	lock     *lockfile.Lock // nil if there is none
+	lockErr  error          // why it cannot be used; makeSpec reports it
+	env      env.Env        // see readEnv
 	history  host.History
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
@@ -47,6 +50,7 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 		return nil, err
 	}
 	p.records = records
+	p.lock, p.lockErr = lockfile.Read(config) // once: the user's answer is about what it pins
 	if p.history, err = h.History(o.Storage, o.Config, o.workspace()); err != nil {
 		return nil, err
 	}
@@ -65,13 +69,13 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 	if !ok {
 		return nil // makeSpec reports it, before any variable is used
 	}
-	asks := consent.Project{Config: p.config, Resolved: job.Resolve(o.Flags, p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
+	asks := consent.Project{Config: p.config, Lock: p.lock, Resolved: job.Resolve(o.Flags, p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
 	asks.Experts, _ = p.config.Closure(e)
-	p.env, err = host.Question{
+	question := host.Question{
 		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,
 		Workspace: o.workspace(),
-	}.Env(ctx)
-	if err != nil {
+	}
+	if p.env, err = question.Env(ctx); err != nil {
 		return err
 	}
 	for _, notice := range p.env.Notices() {

@@ -95,6 +95,9 @@ func TestOtherConfig(t *testing.T) {
 		"version = \"2\"\n": "; update perstack",
 	} {
 		write("b.lock", lock)
+		if p, err = loadProject(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := makeSpec(o, p, &target{expertKey: "a"}); err == nil || !strings.HasSuffix(err.Error(), want) || host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%q: error %v, want %q", lock, err, want)
 		}

@@ -92,15 +92,14 @@ func (pl *plan) expert() (*expert.Expert, error) {
 	}
 	config := pl.project.config
 	closure, _ := config.Closure(e)
-	lock, err := lockfile.Read(config)
-	problems := host.Refused(config, pl.resolved.Settings, lock, err, closure)
+	problems := host.Refused(config, pl.resolved.Settings, pl.project.lock, pl.project.lockErr, closure)
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.Clean(host.Advise(w.String())))
 	}
 	if err := problems.Err(); err != nil {
 		return nil, host.AddConfigToError(&host.ExitError{Code: host.ExitUsage, Err: err}, pl.opts.Config, pl.dockerOnly())
 	}
-	pl.lock = lock
+	pl.lock = pl.project.lock
 	return e, nil
 }
 

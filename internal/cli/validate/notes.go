@@ -156,10 +156,12 @@ func unpriced(c *manifest.Config) (found toml.Problems) {
 // requests lists what the files of the project ask for beyond the defaults. Env files that
 // cannot be read are for the run to report.
 func requests(h *host.Host, c *manifest.Config, shorten func(string) string) (notes toml.Problems) {
-	_, list, _ := host.Question{
+	lock, _ := lockfile.Read(c) // refused says what is wrong with it
+	question := host.Question{
 		Host: h, Workspace: h.Dir, Files: manifest.EnvFiles(h.Dir, h.Home, nil, c),
-		Project: consent.Project{Config: c, Experts: c.Experts, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})},
-	}.Peek()
+		Project: consent.Project{Config: c, Lock: lock, Experts: c.Experts, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})},
+	}
+	_, list, _ := question.Peek()
 	for _, r := range list {
 		n := toml.Problem{File: r.File, Message: h.Secrets.Redact(string(r.Kind) + ": " + terminal.CleanLine(r.Text))}
 		if r.Path != "" {
