@@ -43,7 +43,7 @@ func TestSettingsStayWithTheirProvider(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				if other != "amazon-bedrock" { // which signs them, and has none of the user
-					settings += "headers = { X-Leak = \"leaked\", Authorization = \"Bearer leaked\", Api-Key = \"leaked\" }\n"
+					settings += "headers = { X-Leak = \"leaked\" }\n"
 				}
 				put(t, filepath.Join(dir, "perstack.toml"), fmt.Sprintf("[provider]\nproviderName = %q\n[provider.setting]\n%s"+
 					"[provider.setting.extraBody]\nleak = \"leaked\"\n[experts.writer]\ninstruction = \"Write.\"\n", other, settings))

@@ -3,6 +3,7 @@ package consent
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -110,6 +111,7 @@ func (l *lister) model(e *expert.Expert) {
 	if e.Provider != nil {
 		path = toml.PathTo("experts", e.Name) + "." + path
 	}
+	l.added(use, path)
 	for _, d := range providers.Destinations(providers.Config{Provider: use.Provider, Model: use.Model, Setting: use.Setting, Variables: l.variable}) {
 		if d.Own {
 			continue
@@ -128,6 +130,29 @@ func (l *lister) model(e *expert.Expert) {
 		if d.File != "" {
 			r.Text, r.File, r.Line, r.Path = fmt.Sprintf("what the Expert sees goes to %s, by %s", to, d.Key), d.File, 0, ""
 		}
+	}
+}
+
+// added adds the texts that a file puts into every request to a model: a header can choose another
+// account, and a text can be an instruction. Numbers and switches of extraBody only tune the model.
+func (l *lister) added(use job.ModelChoice, path string) {
+	add := func(path, subject, format string, args ...any) {
+		l.add(manifest.RequestProvider, path, use.Provider+" "+subject, "every request to %s has "+format, append([]any{use.Provider}, args...)...)
+	}
+	s := use.Setting
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		add(toml.PathTo(path, "headers", name), "header "+name+" "+s.Headers[name], "the header %s", name) // its value can be a key
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ExtraBody)) {
+		if value := s.ExtraBody[name]; providers.HasText(value) {
+			add(toml.PathTo(path, "extraBody", name), "member "+name+" "+string(value), "the text of extraBody.%s", name) // so can the text
+		}
+	}
+	if s.Organization != "" {
+		add(path+".organization", "organization "+s.Organization, "the organization %s", s.Organization)
+	}
+	if s.Project != "" && use.Provider == "openai" { // of Google Cloud, it is where the request goes
+		add(path+".project", "project "+s.Project, "the project %s", s.Project)
 	}
 }
 

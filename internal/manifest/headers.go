@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/model"
 )
 
 // The most headers of a skill, and the longest name and value. Servers accept little more.
@@ -72,6 +73,24 @@ var ownHeaders = []string{
 // ownHeaderFamilies are the beginnings of names that the client sets itself.
 var ownHeaderFamilies = []string{"content-", "accept-", "mcp-", "proxy-", "sec-"}
 
+// keyHeaders say whose request it is to some provider, or how the request is signed, and
+// keyHeaderFamily is the beginning of others. A file must not replace the key of the user: the
+// conversation would be in the account of its author.
+var keyHeaders = []string{"authorization", "x-api-key", "api-key", "x-goog-api-key", "anthropic-version"}
+
+const keyHeaderFamily = "x-amz-"
+
+// sendsKey reports whether a provider always gets a key of the user.
+func sendsKey(provider string) bool {
+	facts := model.ProviderNamed(provider)
+	return len(facts.KeyEnv) > 0 && !facts.KeyOptional
+}
+
+func isKeyHeader(name string) bool {
+	lower := strings.ToLower(name)
+	return slices.Contains(keyHeaders, lower) || strings.HasPrefix(lower, keyHeaderFamily)
+}
+
 // headerFault says what is wrong with the name of a header.
 func headerFault(name string) (message, hint string) {
 	lower := strings.ToLower(name)
@@ -132,9 +151,14 @@ func skillHeadersSchema() *jsonSchema {
 }
 
 // ownHeader matches, in any letter case, the names of headers that perstack sets itself.
-func ownHeader() string {
+func ownHeader() string { return matchHeaders(ownHeaders, ownHeaderFamilies...) }
+
+// keyHeader matches, in any letter case, the names of headers that go with a key.
+func keyHeader() string { return matchHeaders(keyHeaders, keyHeaderFamily) }
+
+func matchHeaders(names []string, families ...string) string {
 	var b strings.Builder
-	for _, c := range "^(?:(?:" + strings.Join(ownHeaders, "|") + ")$|" + strings.Join(ownHeaderFamilies, "|") + ")" {
+	for _, c := range "^(?:(?:" + strings.Join(names, "|") + ")$|" + strings.Join(families, "|") + ")" {
 		if c >= 'a' && c <= 'z' {
 			b.WriteString("[" + string(c) + strings.ToUpper(string(c)) + "]")
 		} else {

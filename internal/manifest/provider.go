@@ -50,7 +50,7 @@ func settingKeys() []key[expert.Provider] {
 			})
 		}),
 		custom("headers", "Headers of every request; keep keys out of shared files.", "table", fixed(&jsonSchema{
-			Type: "object", PropertyNames: &jsonSchema{Pattern: headerName},
+			Type: "object", PropertyNames: &jsonSchema{Pattern: headerName, MaxLength: maxHeaderName, Not: &jsonSchema{Pattern: ownHeader()}},
 			AdditionalProperties: &jsonSchema{Description: "Value of the header.", Type: "string", Pattern: headerValue},
 		}), (*reader).headers),
 		row("organization", "Organization that requests are billed to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Organization = s }),
@@ -102,8 +102,11 @@ func safetyKeys() []key[expert.SafetySetting] {
 func providerSchema() *jsonSchema {
 	s, settings := schemaOf("", providerKeys()), settingKeys()
 	for _, name := range model.Providers() {
-		own := properties{{"setting", &jsonSchema{PropertyNames: &jsonSchema{Enum: keyNames(ofKind(settings, name))}}}}
-		s.AllOf = append(s.AllOf, when("providerName", name, &jsonSchema{Properties: own}))
+		setting := &jsonSchema{PropertyNames: &jsonSchema{Enum: keyNames(ofKind(settings, name))}}
+		if sendsKey(name) {
+			setting.Properties = properties{{"headers", &jsonSchema{PropertyNames: &jsonSchema{Not: &jsonSchema{Pattern: keyHeader()}}}}}
+		}
+		s.AllOf = append(s.AllOf, when("providerName", name, &jsonSchema{Properties: properties{{"setting", setting}}}))
 	}
 	return s
 }
@@ -189,9 +192,13 @@ func (r *reader) headers(t *toml.Table, p *expert.Provider) {
 	p.Setting.Headers = map[string]string{}
 	for _, name := range h.Node.Keys {
 		n := h.Node.Fields[name]
+		fault, hint := headerFault(name)
+		if fault == "" && sendsKey(p.Name) && isKeyHeader(name) {
+			fault, hint = "is a header that perstack sets itself, with your key for "+p.Name, "remove it; perstack reads the key from the environment"
+		}
 		switch {
-		case !tokenText(name):
-			r.Fault(n.KeyAt, n.Path(), "is not a header name", "use letters, digits and -")
+		case fault != "":
+			r.Fault(n.KeyAt, n.Path(), fault, hint)
 		case r.Is(n, toml.KindString) && r.Check(n, headerText):
 			p.Setting.Headers[name] = n.Text
 		}

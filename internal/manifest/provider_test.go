@@ -60,6 +60,11 @@ func TestProviderProblems(t *testing.T) {
 		{settingOf("openai", "headers = 'x'"), `p.toml:4:11: provider.setting.headers: must be a table, not a string`},
 		{settingOf("openai", "headers = {A = 1}"), `p.toml:4:16: provider.setting.headers.A: must be a string, not an integer; put it in quotes`},
 		{settingOf("openai", "headers = {'A B' = 'x'}"), `p.toml:4:12: provider.setting.headers."A B": is not a header name; use letters, digits and -`},
+		{settingOf("openai", "headers = {Host = 'x'}"), `p.toml:4:12: provider.setting.headers.Host: is a header that perstack sets itself; remove it`},
+		{settingOf("ollama", "headers = {content-length = '1'}"), `p.toml:4:12: provider.setting.headers.content-length: is a header that perstack sets itself; remove it`},
+		{settingOf("openai", "headers = {authorization = 'x'}"), `p.toml:4:12: provider.setting.headers.authorization: is a header that perstack sets itself, with your key for openai; remove it; perstack reads the key from the environment`},
+		{settingOf("anthropic", "headers = {X-Api-Key = 'x'}"), `p.toml:4:12: provider.setting.headers.X-Api-Key: is a header that perstack sets itself, with your key for anthropic; remove it; perstack reads the key from the environment`},
+		{settingOf("amazon-bedrock", "headers = {x-amz-date = 'x'}"), `p.toml:4:12: provider.setting.headers.x-amz-date: is a header that perstack sets itself, with your key for amazon-bedrock; remove it; perstack reads the key from the environment`},
 		{settingOf("openai", `headers = {A = "sk-secret\r\nB: c"}`), `p.toml:4:16: provider.setting.headers.A: has a control character in its value; remove it`},
 		{settingOf("ollama", "baseUrl = 'http://gpu.example'"), `p.toml:4:11: provider.setting.baseUrl: must use https; plain http is accepted for localhost and, with allowPrivateEndpoint = true, in a private network`},
 		{settingOf("ollama", "baseUrl = 'https://10.0.0.7'"), `p.toml:4:11: provider.setting.baseUrl: is a private address; set allowPrivateEndpoint = true beside it if that is what you want`},
@@ -99,7 +104,7 @@ func TestProviderProblems(t *testing.T) {
 // What a message repeats of the file must not be a secret.
 func TestMessagesHideSecrets(t *testing.T) {
 	for _, text := range []string{
-		settingOf("openai", `headers = {Authorization = "hunter2\n"}`),
+		settingOf("openai", `headers = {X-Key = "hunter2\n"}`),
 		settingOf("openai", `baseUrl = "https://me:hunter2@host.example"`),
 		settingOf("openai", `baseUrl = "http://host.example/?key=hunter2"`),
 		settingOf("openai", `baseUrl = "hunter2"`),

@@ -33,6 +33,7 @@ const (
 	RequestEnvFiles  RequestKind = "envFiles"  // env files outside of the project
 	RequestVariables RequestKind = "variables" // variables handed to skills
 	RequestBaseURL   RequestKind = "baseUrl"   // where the requests to a model go
+	RequestProvider  RequestKind = "provider"  // what is added to the requests to a model
 	RequestLimits    RequestKind = "limits"    // limits above the defaults
 	RequestImages    RequestKind = "images"    // images, and where they are fetched
 	RequestProxy     RequestKind = "proxy"     // the proxy of a container
@@ -40,7 +41,7 @@ const (
 )
 
 // requestKinds lists the kinds, in the order in which requests are shown.
-var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestLimits, RequestImages, RequestProxy, RequestNetwork}
+var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork}
 
 // RequestKinds returns the words of the key allow, in the order in which requests are shown.
 func RequestKinds() (words []string) {

@@ -146,15 +146,15 @@ func (o *opening) plain(base string) (bool, error) {
 	if len(o.Setting.Headers) > 0 {
 		return false, o.errorf("headers may hold a key, and are not sent to %s by plain http; use https, or remove headers from [provider.setting]", u.Host)
 	}
-	if slices.ContainsFunc(slices.Collect(maps.Values(o.Setting.ExtraBody)), hasText) {
+	if slices.ContainsFunc(slices.Collect(maps.Values(o.Setting.ExtraBody)), HasText) {
 		return false, o.errorf("extraBody has text that may be a key, and is not sent to %s by plain http; use https, or leave only numbers, true and false in extraBody of [provider.setting]", u.Host)
 	}
 	o.warn("what the Expert sees goes to %s unencrypted; others on the way can read and change it", u.Host)
 	return true, nil
 }
 
-// hasText reports whether a JSON value is a string or contains one; names do not count.
-func hasText(value rawjson.Value) bool {
+// HasText reports whether a JSON value is a string or contains one; names do not count.
+func HasText(value rawjson.Value) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(value))
 	for {
 		token, err := d.ReadToken()
