@@ -7,13 +7,11 @@
 package docker
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +78,7 @@ On a terminal you are asked first. Elsewhere, --force is needed.`,
 
 func prune(ctx context.Context, opts *Options) (err error) {
 	h := opts.Host
-	if err := opts.confirm(); err != nil {
+	if err := opts.confirm(ctx); err != nil {
 		return err
 	}
 	d, err := docker.Connect(ctx, h.Getenv, h.Home)
@@ -106,24 +104,23 @@ func prune(ctx context.Context, opts *Options) (err error) {
 }
 
 // confirm asks the user before anything is removed.
-func (o *Options) confirm() error {
+func (o *Options) confirm(ctx context.Context) error {
 	h := o.Host
 	switch {
 	case o.Force:
 		return nil
-	case !h.StdinIsTerminal:
+	case !h.StdinIsTerminal || !h.StderrIsTerminal:
 		return host.Usagef("docker prune removes images, containers and networks of perstack; add --force if that is meant")
 	}
 	what := "images of perstack that the next run would not use"
 	if o.All {
 		what = "all images of perstack"
 	}
-	fmt.Fprintf(h.Stderr, "This removes %s, and containers and networks of ended runs. Continue? [y/N] ", what)
-	answer, _ := bufio.NewReader(h.Stdin).ReadString('\n') // no answer is no
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return host.Usagef("nothing was removed")
+	yes, err := h.Confirm(ctx, "This removes %s, and containers and networks of ended runs. Continue?", what)
+	if err == nil && !yes {
+		err = host.Usagef("nothing was removed")
 	}
-	return nil
+	return err
 }
 
 // current is what a run would make its image of.

@@ -105,8 +105,8 @@ func TestPruneAsks(t *testing.T) {
 		"no terminal": {"y\n", false, false, "add --force"},
 		"by force":    {"", false, true, ""},
 	} {
-		h := &host.Host{Stdin: strings.NewReader(c.answer), StdinIsTerminal: c.terminal, Stderr: io.Discard}
-		err := (&Options{Host: h, Force: c.force}).confirm()
+		h := &host.Host{Stdin: strings.NewReader(c.answer), StdinIsTerminal: c.terminal, StderrIsTerminal: c.terminal, Stderr: io.Discard}
+		err := (&Options{Host: h, Force: c.force}).confirm(t.Context())
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || host.ExitCode(err) != host.ExitUsage) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -36,7 +36,7 @@ func NoArgs(hint string) cobra.PositionalArgs {
 
 // AddConfigFlag adds the flag --config, which names a perstack.toml.
 func AddConfigFlag(cmd *cobra.Command, path *string) {
-	cmd.Flags().StringVar(path, "config", "", "path or https URL of perstack.toml (default: in this directory or a parent)")
+	cmd.Flags().StringVar(path, "config", "", "path or https URL of perstack.toml, with #sha256=HEX to pin it (default: in this directory or a parent)")
 	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -44,7 +44,7 @@ func AddConfigFlag(cmd *cobra.Command, path *string) {
 
 // AddYesFlag adds --yes; see [Question] and [Host.FetchConfig].
 func (h *Host) AddYesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolFunc("yes", "allow what the project asks for beyond the defaults, without a question", func(value string) (err error) {
+	cmd.Flags().BoolFunc("yes", "allow what the project asks for, without a question: all but env files outside of it, Squid, and a remote --config that has changed", func(value string) (err error) {
 		h.Yes, err = strconv.ParseBool(value)
 		return err
 	})

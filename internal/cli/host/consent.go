@@ -224,9 +224,8 @@ func (q *Question) ask(ctx context.Context) error {
 	if len(rows) > maxQuestion {
 		return Usagef("%s has %s, which are more than fit into a question; read them with %s validate; %s", file, wording.Count(len(list), "request"), h.Command, q.hint(list))
 	}
-	fmt.Fprintf(h.Stderr, "perstack: %s asks for more than the defaults:\n%sAllow %s? You are asked again only if the project asks for something else, or with other code. [y/N] ",
+	yes, err := h.Confirm(ctx, "perstack: %s asks for more than the defaults:\n%sAllow %s? You are asked again only if the project asks for something else, or with other code.",
 		file, rows, countThem(len(list)))
-	yes, err := h.answer(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -299,6 +298,12 @@ func explicitFlag(kind consent.Kind) string {
 		return "--proxy squid"
 	}
 	return "--env-path"
+}
+
+// Confirm asks a question on the terminal.
+func (h *Host) Confirm(ctx context.Context, question string, args ...any) (bool, error) {
+	fmt.Fprintf(h.Stderr, question+" [y/N] ", args...)
+	return h.answer(ctx)
 }
 
 // answer reads a line of the terminal. Only y and yes are a yes: not the Enter key, and not the

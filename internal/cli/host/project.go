@@ -106,7 +106,7 @@ func (h *Host) LoadConfig(flag string, about ...string) (*manifest.Config, error
 	if err := problems.Err(); err != nil {
 		return config, err
 	}
-	return config, h.CheckRemote(config)
+	return config, h.RestrictRemote(config)
 }
 
 func lookup(c *manifest.Config, key string) (*expert.Expert, bool) {

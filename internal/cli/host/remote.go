@@ -26,7 +26,8 @@ const (
 )
 
 // FetchConfig replaces the URL in a flag --config by the path of a copy, after the user has
-// confirmed its digest. Other values stay as they are. The copy lies in the state directory,
+// confirmed its digest: in the fragment of the URL, as #sha256=HEX, or as confirmRemote has it.
+// Other values stay as they are. The copy lies in the state directory,
 // with a lockfile of its own.
 func (h *Host) FetchConfig(ctx context.Context, flag *string) error {
 	if !manifest.IsRemote(*flag) {
@@ -48,10 +49,15 @@ func (h *Host) fetchConfig(ctx context.Context, address string) (string, error) 
 	case !strings.EqualFold(u.Scheme, "https"):
 		return "", fmt.Errorf("--config %s: a remote configuration needs https", shownURL(u))
 	}
+	pinned, err := cutDigest(u)
+	if err != nil {
+		return "", fmt.Errorf("--config %s: %w", shownURL(u), err)
+	}
 	dir, err := h.StateDir()
 	if err != nil {
 		return "", err
 	}
+	address, _, _ = strings.Cut(address, "#") // with a digest or without, it is one file
 	remote := dir.Remote(address)
 	confirmed, err := remote.Digest()
 	if err != nil {
@@ -64,7 +70,10 @@ func (h *Host) fetchConfig(ctx context.Context, address string) (string, error) 
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:])
 	fmt.Fprintf(h.Stderr, "perstack: configuration %s, SHA-256 %s\n", shownURL(u), digest)
-	if digest != confirmed {
+	switch {
+	case pinned != "" && digest != pinned:
+		return "", fmt.Errorf("the configuration %s has the SHA-256 %s, and not %s, which the URL names", shownURL(u), digest, pinned)
+	case pinned == "" && digest != confirmed:
 		if err := h.confirmRemote(ctx, shownURL(u), confirmed, digest); err != nil {
 			return "", err
 		}
@@ -74,6 +83,20 @@ func (h *Host) fetchConfig(ctx context.Context, address string) (string, error) 
 		err = remote.Confirm(digest)
 	}
 	return path, err
+}
+
+// cutDigest removes the fragment of a URL, and returns the digest in it; "" if there is none.
+func cutDigest(u *url.URL) (string, error) {
+	if u.Fragment == "" {
+		return "", nil
+	}
+	digest, ok := strings.CutPrefix(u.Fragment, "sha256=")
+	digest = strings.ToLower(digest)
+	u.Fragment, u.RawFragment = "", ""
+	if sum, err := hex.DecodeString(digest); !ok || err != nil || len(sum) != sha256.Size {
+		return "", errors.New("what follows # is not a digest; write #sha256= and 64 hexadecimal digits")
+	}
+	return digest, nil
 }
 
 // fetch reads the file from its server, which must be at a public address.
@@ -93,20 +116,21 @@ func (h *Host) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 
 // confirmRemote asks the user about a configuration from elsewhere. It decides which programs
 // run and which variables they get, so it is not used before the user has said yes to its digest.
+// --yes is for the first use: it does not cover what the server has changed since.
 func (h *Host) confirmRemote(ctx context.Context, address, before, digest string) error {
-	what, refusal := address+" was not used before", "look at it, and confirm it with --yes"
+	what, refusal := address+" was not used before", "look at it, and confirm it with --yes, or with #sha256="+digest+" at the end of the URL"
 	if before != "" {
 		what = fmt.Sprintf("%s has changed: its SHA-256 was %s and is %s", address, before, digest)
+		refusal = "look at it, and confirm it with #sha256=" + digest + " at the end of the URL"
 	}
 	switch {
-	case h.Yes:
+	case h.Yes && before == "":
 		fmt.Fprintf(h.Stderr, "perstack: the configuration %s; accepted by --yes\n", what)
 		return nil
 	case !h.StdinIsTerminal || !h.StderrIsTerminal:
 		return fmt.Errorf("the configuration %s; %s", what, refusal)
 	}
-	fmt.Fprintf(h.Stderr, "perstack: the configuration %s. It decides which programs run and which variables they get.\nUse it? [y/N] ", what)
-	yes, err := h.answer(ctx)
+	yes, err := h.Confirm(ctx, "perstack: the configuration %s. It decides which programs run and which variables they get.\nUse it?", what)
 	if err == nil && !yes {
 		err = fmt.Errorf("the configuration %s was not confirmed", address)
 	}
@@ -129,10 +153,10 @@ func (h *Host) isRemoteCopy(path string) bool {
 	return err == nil && dir.IsRemote(path)
 }
 
-// CheckRemote lets a remote file name the usual env files of the working directory, as files of
+// RestrictRemote lets a remote file name the usual env files of the working directory, as files of
 // the original do, and no others: it must not decide which files of the user are read. Other
 // files are left as they are.
-func (h *Host) CheckRemote(c *manifest.Config) error {
+func (h *Host) RestrictRemote(c *manifest.Config) error {
 	if !h.isRemoteCopy(c.Path) {
 		return nil
 	}

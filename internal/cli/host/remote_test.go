@@ -102,11 +102,30 @@ func TestRemoteConfigIsPinned(t *testing.T) {
 	if data, _ := os.ReadFile(path); strings.Contains(string(data), "Steal") {
 		t.Error("the copy was replaced before the user confirmed")
 	}
-	if _, err = b.fetch("/perstack.toml", "", true); err != nil {
+	changed := digestOf(b.text)
+	_, err = b.fetch("/perstack.toml", "", true)
+	wants(err, "has changed", "#sha256="+changed)
+	_, err = b.fetch("/perstack.toml#sha256="+first, "y\n", true)
+	wants(err, "has the SHA-256 "+changed+", and not "+first)
+	if data, _ := os.ReadFile(path); strings.Contains(string(data), "Steal") {
+		t.Error("the copy was replaced before the user confirmed")
+	}
+	if _, err = b.fetch("/perstack.toml#sha256="+strings.ToUpper(changed), "", false); err != nil {
 		t.Error(err)
 	}
-	if _, err = b.fetch("/perstack.toml", "", false); err != nil {
-		t.Errorf("the confirmed change is asked again: %v", err)
+	if other, err := b.fetch("/perstack.toml", "", false); err != nil || other != path {
+		t.Errorf("the confirmed change is asked again: %v, %s", err, other)
+	}
+	b.text = "[experts.a]\ninstruction = \"Rest.\"\n"
+	if _, err = b.fetch("/perstack.toml", "y\n", false); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []string{"#", "#sha256=", "#sha256=abc", "#md5=" + first, "#" + first, "#sha256=" + first + "00"} {
+		if _, err = b.fetch("/perstack.toml"+wrong, "", false); wrong != "#" {
+			wants(err, "is not a digest; write #sha256=")
+		} else if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -150,7 +169,7 @@ func TestRemoteConfigAndLocalFiles(t *testing.T) {
 		"[provider]\nproviderName='replay'\nsetting={cassette='c.x'}": "cannot name a cassette",
 	} {
 		b.text = text + "\n[experts.a]\ninstruction = \"Work.\"\n"
-		path, err := b.fetch("/perstack.toml", "", true)
+		path, err := b.fetch("/perstack.toml#sha256="+digestOf(b.text), "", false)
 		if err != nil {
 			t.Fatal(err)
 		}

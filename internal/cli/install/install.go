@@ -81,7 +81,13 @@ pinned, too. This needs the Docker daemon. --update looks for newer images.
 perstack.toml, it lists the differences and exits with 1.
 
 If the file asks for more than the defaults, such as variables for a skill, you are
-asked before anything is fetched or started, as perstack run does. --yes allows it.
+asked before anything is fetched or started, as perstack run does. The answer is kept
+for the code that was pinned: perstack run does not ask again until it changes.
+
+--yes allows, for this command, what the list shows: variables, addresses of models,
+limits, images and networks. It does not cover env files outside of the project, which
+--env-path names, nor a remote --config that has changed, which needs #sha256=HEX. It
+does not turn off a sandbox.
 
 The variables that skills require must be set. The key of the provider is not needed.
 Exit codes: 0 written or up to date, 1 a skill failed or --check found differences,

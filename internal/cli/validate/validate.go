@@ -89,7 +89,7 @@ func run(ctx context.Context, opts *Options) error {
 	short := func(name string) string { return shorten(h.Dir, name) }
 	var notes toml.Problems
 	if config != nil {
-		if err := h.CheckRemote(config); err != nil {
+		if err := h.RestrictRemote(config); err != nil {
 			return err
 		}
 		problems = slices.Concat(problems, cassetteProblems(config, short), config.DelegateWarnings())
