@@ -43,7 +43,7 @@ func (l *lister) code(e *expert.Expert, s *expert.Skill) (id, words string) {
 	switch {
 	case ok && pinned.Program == program.Digest && program.Named == "":
 		words = "pinned by " + l.lockName() + ": " + words
-	case ok && pinned.Program != "":
+	case ok && pinned.Program != program.Digest:
 		words = "not what " + l.lockName() + " pins: " + words
 	default:
 		words = "not pinned: " + words

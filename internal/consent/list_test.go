@@ -196,7 +196,9 @@ func TestCode(t *testing.T) {
 	files := with(local, nil, consent.Program{Digest: "a  tool\n", Alone: []string{"tool"}})
 	locked := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "a  tool\n"})
 	other := with(local, func(s *lockfile.Skill) { s.Program = "b  tool\n" }, consent.Program{Digest: "a  tool\n"})
+	named := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "a  tool\n", Named: "a  bin/node\n"})
 	for r, want := range map[*consent.Request]string{
+		&named: "not pinned: 2 files in the workspace",
 		&files: "not pinned: 1 file in the workspace, without those beside tool", &locked: "pinned by perstack.lock: 1 file in the workspace", &other: "not what perstack.lock pins: 1 file in the workspace",
 	} {
 		if !strings.Contains(r.Text, "("+want+")") {
