@@ -1,14 +1,13 @@
 package consent
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/internal/privatefile"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -63,7 +62,7 @@ func (a Answers) Remember(list []Request) error {
 		}
 		known.Allowed = known.Allowed[1:]
 	}
-	if err := a.replace(data); err != nil {
+	if err := privatefile.Replace(filepath.Join(a.Dir, answersName), append(data, '\n')); err != nil {
 		return fmt.Errorf("remember the answer: %w", err)
 	}
 	return nil
@@ -80,25 +79,6 @@ func (a Answers) read() (known answers) {
 		return answers{}
 	}
 	return known
-}
-
-// replace writes the file so that a reader sees the old one or the new one.
-func (a Answers) replace(data []byte) error {
-	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(a.Dir, answersName+".*.tmp") // private: mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(a.Dir, answersName))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // a leftover does no harm
-	}
-	return err
 }
 
 func digests(list []Request) []string {

@@ -3,9 +3,9 @@ package consent
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // An OutsideFile is an env file that a project uses and that lies outside of it.
@@ -37,8 +37,8 @@ func Outside(files []env.File, dirs ...string) (all []OutsideFile) {
 func Below(path, dir string) bool { return below(path, Resolve(dir)) }
 
 func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	_, in := userfile.Below(dir, path)
+	return in
 }
 
 // Resolve returns a path without symbolic links, as far as it exists.

@@ -186,7 +186,7 @@ func (r *Records) Refused(path string) ([]Refusal, error) {
 	}
 	all := names(path)
 	for _, p := range r.problems {
-		if p.Workspace == "" || slices.ContainsFunc(all, func(name string) bool { _, in := below(p.Workspace, name); return in }) {
+		if p.Workspace == "" || slices.ContainsFunc(all, func(name string) bool { _, in := userfile.Below(p.Workspace, name); return in }) {
 			return nil, p
 		}
 	}
@@ -213,7 +213,7 @@ func (r *record) markOn(names []string) (Mark, bool) {
 		if slices.Contains(names, m.Path) && m.Undone == 0 {
 			return m, true
 		}
-		if m.What == Unsearched && slices.ContainsFunc(names, func(name string) bool { _, in := below(m.Path, name); return in }) {
+		if m.What == Unsearched && slices.ContainsFunc(names, func(name string) bool { _, in := userfile.Below(m.Path, name); return in }) {
 			return m, true
 		}
 		// A directory that was moved takes its marks with it.
@@ -231,7 +231,7 @@ func (r *record) markOn(names []string) (Mark, bool) {
 func (r *record) compare(names []string) (Mark, bool) {
 	for _, name := range names {
 		_, known := r.Before.Files[name]
-		_, inside := below(r.Workspace, name)
+		_, inside := userfile.Below(r.Workspace, name)
 		if !known && !(inside && workspace.IsTrusted(filepath.Base(name))) {
 			continue
 		}

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/internal/owner"
@@ -60,7 +59,7 @@ func Begin(ctx context.Context, o Options) (*Record, error) {
 		Job: o.Job, Workspace: workspace, Owner: owner.This().String(), Started: o.Now.UnixMilli(),
 	}}
 	for _, path := range o.Trusted {
-		if rest, ok := below(o.Workspace, path); ok {
+		if rest, ok := userfile.Below(o.Workspace, path); ok {
 			path = filepath.Join(workspace, rest)
 		}
 		r.data.Trusted = append(r.data.Trusted, filepath.Clean(path))
@@ -101,13 +100,4 @@ func (r *Record) End(ctx context.Context, now time.Time) (Report, error) {
 func absent(path string) bool {
 	_, err := os.Lstat(path)
 	return userfile.Absent(err)
-}
-
-// below returns the rest of a path that lies in a directory.
-func below(dir, path string) (rest string, ok bool) {
-	rest, err := filepath.Rel(dir, path)
-	if err != nil || rest == ".." || strings.HasPrefix(rest, ".."+string(filepath.Separator)) {
-		return "", false
-	}
-	return rest, true
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/state"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // A world is a workspace and a state directory.
@@ -423,7 +424,7 @@ func TestGit(t *testing.T) {
 	report := w.end(r)
 	var got []string
 	for _, c := range report.Git {
-		rest, _ := below(w.dir, c.Path)
+		rest, _ := userfile.Below(w.dir, c.Path)
 		got = append(got, fmt.Sprint(filepath.ToSlash(rest), " ", c.New))
 	}
 	want := []string{

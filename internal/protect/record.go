@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/owner"
+	"github.com/perstack-go/perstack/internal/privatefile"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -109,8 +110,7 @@ func (r *record) create(dir string) (string, error) {
 	return "", fmt.Errorf("there are too many records of trusted files in %s", dir)
 }
 
-// save replaces the file of the record, so that a reader sees the old one or the new one. A
-// closed record without marks is removed.
+// save replaces the file of the record. A closed record without marks is removed.
 func (r *record) save(path string) (err error) {
 	defer func() {
 		if err != nil {
@@ -129,26 +129,7 @@ func (r *record) save(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	var f *os.File
-	for range 10 { // another run can have removed the empty directory again
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-		if f, err = os.CreateTemp(dir, "*.tmp"); !errors.Is(err, fs.ErrNotExist) { // private: mode 0600
-			break
-		}
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // a leftover does no harm
-	}
-	return err
+	return privatefile.Replace(path, append(data, '\n'))
 }
 
 func readRecord(path string) (*record, error) {

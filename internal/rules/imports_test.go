@@ -31,15 +31,16 @@ var arrows = []arrow{
 	{"internal/terminal", ""},
 	{"internal/workspace", "internal/wording"},
 	{"internal/owner", ""},
+	{"internal/privatefile", ""},
 	{"internal/userfile", ""},
 	{"internal/process", ""},
 	{"internal/wording", ""},
 	{"internal/schema", "rawjson internal/wording"},
 	{"internal/netaddr", "internal/wording"},
 	{"internal/env", "internal/userfile"},
-	{"internal/state", "internal/userfile"},
+	{"internal/state", "internal/privatefile internal/userfile"},
 	{"internal/toml", "internal/wording"},
-	{"internal/protect", "internal/owner internal/state internal/userfile internal/workspace"},
+	{"internal/protect", "internal/owner internal/privatefile internal/state internal/userfile internal/workspace"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
 	{"internal/egress/server", "internal/egress/... internal/sandbox internal/secret internal/terminal"},
@@ -58,7 +59,7 @@ var arrows = []arrow{
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/lockfile internal/sandbox internal/userfile internal/wording"},
 
-	{"internal/consent", values + "model internal/env internal/lockfile internal/manifest internal/providers internal/toml internal/userfile internal/wording"},
+	{"internal/consent", values + "model internal/env internal/lockfile internal/manifest internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", values + "model skill store"},

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/privatefile"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -35,9 +36,6 @@ func (d Dir) Keys() ([]Key, error) {
 	keys, err := d.ReadKeys()
 	if err != nil || len(keys) > 0 {
 		return keys, err
-	}
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the seal key: %w", err)
 	}
 	// Another process may be doing the same, and both must end up with one key.
 	if err := d.writeKeys(d.KeyFile(), []Key{newKey()}); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -88,19 +86,7 @@ func (d Dir) writeKeys(path string, keys []Key) error {
 	for _, k := range keys {
 		fmt.Fprintf(&text, "%s %s\n", k.Made.Format(time.RFC3339), hex.EncodeToString(k.Secret[:]))
 	}
-	f, err := os.CreateTemp(string(d), keysName+".*.tmp") // private: mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text.Bytes())
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Link(f.Name(), path)
+	return privatefile.CreateDurable(path, text.Bytes())
 }
 
 // ReadKeys returns the keys of the user, newest first; none if there is no file. A key that

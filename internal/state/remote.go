@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/internal/privatefile"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -67,29 +67,11 @@ func (r Remote) Confirm(digest string) error {
 	if err != nil {
 		return err
 	}
-	return replace(r.Dir, pinName, data)
+	return privatefile.Replace(filepath.Join(r.Dir, pinName), data)
 }
 
 // Save writes the copy under a name, and returns its path.
 func (r Remote) Save(name string, content []byte) (string, error) {
-	return filepath.Join(r.Dir, name), replace(r.Dir, name, content)
-}
-
-// replace writes a private file, so that a reader sees the old one or the new one.
-func replace(dir, name string, content []byte) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, name+".*.tmp") // private: mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // best effort: a leftover does no harm
-	}
-	return err
+	path := filepath.Join(r.Dir, name)
+	return path, privatefile.Replace(path, content)
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/internal/privatefile"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -235,14 +236,14 @@ func (p Project) read() (r record, err error) {
 	return r, err
 }
 
-// write replaces project.json, so that a reader sees the old one or the new one.
+// write replaces project.json.
 func (p Project) write(r record) error {
 	r.Path = p.Path
 	data, err := json.Marshal(r, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	if err := replace(p.State, recordName, append(data, '\n')); err != nil {
+	if err := privatefile.Replace(filepath.Join(p.State, recordName), append(data, '\n')); err != nil {
 		return fmt.Errorf("record the project: %w", err)
 	}
 	return nil

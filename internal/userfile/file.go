@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -218,4 +219,14 @@ func Reason(err error) error {
 // Absent tells "there is no such file" from "it cannot be read".
 func Absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// Below returns the rest of a path that lies in a directory; "." for the directory itself. It
+// compares the paths as they are written: a caller to whom links matter resolves them first.
+func Below(dir, path string) (rest string, ok bool) {
+	rest, err := filepath.Rel(dir, path)
+	if err != nil || rest == ".." || strings.HasPrefix(rest, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return rest, true
 }

@@ -42,7 +42,7 @@ func EnvFiles(ctx context.Context, dir string) ([]string, error) {
 	found, err := find(ctx, dir, true)
 	all := slices.Concat(found.Env, found.Closed)
 	if err == nil && len(all) > maxEnvFiles {
-		err = fmt.Errorf("search %s for env files: it has more than %d of them; choose another workspace", dir, maxEnvFiles)
+		err = fmt.Errorf("search %s for env files: it has more than %d; choose another workspace", dir, maxEnvFiles)
 	}
 	if err != nil {
 		return nil, err
@@ -185,21 +185,3 @@ func join(dir, name string) string {
 	}
 	return dir + "/" + name
 }
-
-// gitNames are the names by which git recognises a repository, whatever its directory is called.
-type gitNames struct{ head, objects, refs, common bool }
-
-func (g *gitNames) note(folded string) {
-	switch folded {
-	case "head":
-		g.head = true
-	case "objects":
-		g.objects = true
-	case "refs":
-		g.refs = true
-	case "commondir":
-		g.common = true
-	}
-}
-
-func (g gitNames) repository() bool { return g.head && (g.objects && g.refs || g.common) }

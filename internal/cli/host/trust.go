@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -128,11 +129,10 @@ func (h *Host) DescribeMark(r protect.Refusal) string {
 
 // short is a path as the user would write it.
 func (h *Host) short(path string) string {
-	rest, err := filepath.Rel(h.Dir, path)
-	if err != nil || rest == ".." || strings.HasPrefix(rest, ".."+string(filepath.Separator)) {
-		return path
+	if rest, in := userfile.Below(h.Dir, path); in {
+		return rest
 	}
-	return rest
+	return path
 }
 
 // TrustedConfig is TrustRecords for a command that reads perstack.toml next: it refuses one that

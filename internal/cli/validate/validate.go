@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -125,11 +125,10 @@ func run(ctx context.Context, opts *Options) error {
 
 // shorten writes a path below the working directory the way a user would type it.
 func shorten(dir, path string) string {
-	rel, err := filepath.Rel(dir, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return path
+	if rest, in := userfile.Below(dir, path); in {
+		return rest
 	}
-	return rel
+	return path
 }
 
 // print writes problems to stderr, and to stdout what is in a file that can be used.
