@@ -56,13 +56,13 @@ func trustRecord(ctx context.Context, dir string) ([]figure, error) {
 		}
 		walk = min(walk, time.Since(start))
 		start = time.Now()
-		record, err := protect.Begin(ctx, protect.Options{State: filepath.Join(dir, "state"), Workspace: ws, Job: "job", Now: start})
+		watch, err := protect.Begin(ctx, protect.Options{State: filepath.Join(dir, "state"), Workspace: ws, Job: "job", Now: start})
 		if err != nil {
 			return nil, err
 		}
 		begin = min(begin, time.Since(start))
 		start = time.Now()
-		if report, err := record.End(ctx, start); err != nil || len(report.Marks)+len(report.Git) > 0 {
+		if report, err := watch.End(ctx, start); err != nil || len(report.Marks)+len(report.Git) > 0 {
 			return nil, fmt.Errorf("the record: %v, %w", report, err)
 		}
 		end = min(end, time.Since(start))

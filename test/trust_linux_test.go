@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"os"
@@ -82,6 +83,53 @@ func TestTrustAfterKill(t *testing.T) {
 		t.Errorf("accepted: %d, %s", code, out)
 	}
 	attack.Held(t, "T5", 1)
+}
+
+// A file that changes after perstack has read it and before the first program starts stops the run,
+// even if it is brought back: another job in the workspace can do that.
+func TestTrustTimeOfCheck(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"perstack.toml": func(path string) error { return os.WriteFile(path, []byte("# planted"), 0o644) },
+		"perstack.lock": func(path string) error { return os.WriteFile(path, []byte("planted"), 0o644) },
+		".env":          os.Remove,
+		".env.local":    func(path string) error { return os.WriteFile(path, []byte("A=b"), 0o644) },
+	} {
+		dir := planter(t, "true")
+		if err := os.WriteFile(filepath.Join(dir, ".env"), []byte("A=b"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "perstack", "run", "quiet", "--job-id", "job")
+		cmd.Dir = dir
+		query, err := cmd.StdinPipe() // perstack reads it when it has read all files
+		if err != nil {
+			t.Fatal(err)
+		}
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(stderr)
+		if !lines.Scan() || !strings.Contains(lines.Text(), "standard input") {
+			t.Errorf("%s: %s", name, lines.Text())
+		}
+		if err := change(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := query.Write([]byte("go")); err != nil {
+			t.Fatal(err)
+		}
+		query.Close()
+		var rest []string
+		for lines.Scan() {
+			rest = append(rest, lines.Text())
+		}
+		if code := exitCode(t, cmd.Wait()); code != 2 || !strings.Contains(strings.Join(rest, "\n"), name+" changed after perstack had read it; nothing was started") {
+			t.Errorf("%s: %d, %q", name, code, rest)
+		}
+	}
 }
 
 // On a terminal the user is asked. Only a yes accepts the file, and a signal ends the question.

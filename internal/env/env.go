@@ -37,6 +37,7 @@ type envVars struct {
 	values  map[string]envValue
 	files   []assignment // what the files say, also where something else won
 	notices []string
+	digests map[string]string
 }
 
 // An envValue has source (file and line) and file if a file gave it.
@@ -54,7 +55,7 @@ func (e Env) vars() *envVars {
 // count as absent; of two files the later wins. All broken files are reported
 // together.
 func Load(process []string, files []File) (Env, error) {
-	vars := &envVars{values: map[string]envValue{}}
+	vars := &envVars{values: map[string]envValue{}, digests: map[string]string{}}
 	var errs []error
 	for _, f := range files {
 		if f.NoHome {
@@ -62,6 +63,7 @@ func Load(process []string, files []File) (Env, error) {
 			continue
 		}
 		data, err := userfile.Read(f.Path, maxFile)
+		vars.digests[f.Path] = ""
 		if err != nil {
 			switch {
 			case !userfile.Absent(err):
@@ -71,6 +73,7 @@ func Load(process []string, files []File) (Env, error) {
 			}
 			continue
 		}
+		vars.digests[f.Path] = userfile.Digest(data)
 		list, err := parseEnv(f.Path, data)
 		if err != nil {
 			errs = append(errs, err)
@@ -131,6 +134,10 @@ func (e Env) InFiles() iter.Seq2[string, string] {
 func (e Env) File(name string) string {
 	return e.vars().values[name].file
 }
+
+// Digests returns the SHA-256 of each file as it was read, in hexadecimal; "" for one that does not
+// exist.
+func (e Env) Digests() map[string]string { return e.vars().digests }
 
 // Notices are remarks for verbose output, such as two files that disagree.
 // They name variables, never values.

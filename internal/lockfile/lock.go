@@ -26,6 +26,7 @@ import (
 // A Lock is what a perstack.lock says.
 type Lock struct {
 	Path        string // absolute; set by ReadFile
+	SHA256      string // digest of the file as it was read, in hexadecimal; set by ReadFile
 	GeneratedAt int64  // Unix milliseconds
 	ConfigPath  string // base name of the configuration
 	Experts     []*Expert
@@ -185,6 +186,16 @@ func Read(c *manifest.Config) (*Lock, error) {
 		return nil, nil
 	}
 	return ReadFile(c.LockFile())
+}
+
+// Digests returns the SHA-256 of a configuration and of its lockfile as they were read, by path. The
+// Lock is nil if there is no lockfile, whose digest is "" then.
+func (l *Lock) Digests(c *manifest.Config) map[string]string {
+	all := map[string]string{c.Path: c.SHA256, c.LockFile(): ""}
+	if l != nil {
+		all[c.LockFile()] = l.SHA256
+	}
+	return all
 }
 
 // canonicalJSON writes a JSON value in the one form that digests are made of: no blanks,

@@ -46,7 +46,11 @@ func ReadFile(path string) (*Lock, error) {
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	return Parse(path, data)
+	l, err := Parse(path, data)
+	if l != nil {
+		l.SHA256 = userfile.Digest(data)
+	}
+	return l, err
 }
 
 // Parse is [ReadFile] for the text of a perstack.lock that comes from path.

@@ -27,6 +27,8 @@ import (
 type Config struct {
 	Path string // absolute path of the file
 	Dir  string // its directory
+	// SHA256 is the digest of the file as it was read, in hexadecimal.
+	SHA256 string
 
 	Settings   job.Settings // of every job; [docker] is Isolation.Container
 	APIBaseURL string       // perstackApiBaseUrl: the registry

@@ -128,6 +128,9 @@ func Load(path string) (*Config, toml.Problems, error) {
 		return nil, nil, fmt.Errorf("cannot read config file %q: %w", path, err)
 	}
 	c, problems := Parse(path, data)
+	if c != nil {
+		c.SHA256 = userfile.Digest(data)
+	}
 	return c, problems, nil
 }
 

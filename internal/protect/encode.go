@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/workspace"
 )
 
 // The form of a record in its file. Paths are text, see encode.
@@ -21,15 +23,21 @@ type (
 		Version   int         `json:"version"`
 		Job       string      `json:"job"`
 		Workspace string      `json:"workspace"`
+		Root      identity    `json:"root,omitzero"`
 		Owner     string      `json:"owner"`
 		Started   int64       `json:"started"`
 		Closed    int64       `json:"closed,omitzero"`
 		Trusted   []string    `json:"trusted,omitempty"`
 		Files     []savedFile `json:"files,omitempty"`
 		Git       []savedFile `json:"git,omitempty"`
-		Dirs      []string    `json:"unsearched,omitempty"`
+		Dirs      []savedDir  `json:"unsearched,omitempty"`
 		Accepted  []savedFile `json:"accepted,omitempty"`
 		Marks     []Mark      `json:"marks,omitempty"`
+	}
+	savedDir struct {
+		Path   string `json:"path"`
+		Device uint64 `json:"device"`
+		Inode  uint64 `json:"inode"`
 	}
 	savedFile struct {
 		Path string `json:"path"`
@@ -46,6 +54,11 @@ func (r *record) encode() ([]byte, error) {
 	w.number("version", version)
 	w.text("job", strings.ToValidUTF8(r.Job, "\uFFFD"))
 	w.text("workspace", encode(r.Workspace))
+	if r.Root != (identity{}) {
+		w.put(jsontext.String("root"), jsontext.BeginObject)
+		w.identity(r.Root.Device, r.Root.Inode)
+		w.put(jsontext.EndObject)
+	}
 	w.text("owner", r.Owner)
 	w.number("started", r.Started)
 	if r.Closed != 0 {
@@ -54,14 +67,23 @@ func (r *record) encode() ([]byte, error) {
 	w.paths("trusted", r.Trusted)
 	w.files("files", r.Before.Files)
 	w.files("git", r.Before.Git)
-	w.paths("unsearched", r.Before.Closed)
+	if len(r.Before.Closed) > 0 {
+		w.put(jsontext.String("unsearched"), jsontext.BeginArray)
+		for _, dir := range r.Before.Closed {
+			w.put(jsontext.BeginObject)
+			w.text("path", encode(dir.Path))
+			w.identity(dir.Device, dir.Inode)
+			w.put(jsontext.EndObject)
+		}
+		w.put(jsontext.EndArray)
+	}
 	w.files("accepted", r.Accepted)
 	if len(r.Marks) > 0 {
 		w.put(jsontext.String("marks"), jsontext.BeginArray)
 		for _, m := range r.Marks {
 			w.put(jsontext.BeginObject)
 			w.text("path", encode(m.Path))
-			w.text("what", string(m.What))
+			w.text("change", string(m.Change))
 			w.file("before", m.Before)
 			w.file("now", m.Now)
 			if m.Undone != 0 {
@@ -72,7 +94,7 @@ func (r *record) encode() ([]byte, error) {
 		w.put(jsontext.EndArray)
 	}
 	w.put(jsontext.EndObject)
-	return out.Bytes(), w.err
+	return append(out.Bytes(), '\n'), w.err
 }
 
 // A writer writes members of objects, until something fails.
@@ -92,6 +114,10 @@ func (w *writer) put(tokens ...jsontext.Token) {
 func (w *writer) text(name, value string) { w.put(jsontext.String(name), jsontext.String(value)) }
 
 func (w *writer) number(name string, value int64) { w.put(jsontext.String(name), jsontext.Int(value)) }
+
+func (w *writer) identity(device, inode uint64) {
+	w.put(jsontext.String("device"), jsontext.Uint(device), jsontext.String("inode"), jsontext.Uint(inode))
+}
 
 func (w *writer) list(name string, values []string) {
 	if len(values) == 0 {
@@ -141,7 +167,7 @@ func (w *writer) file(name string, f File) {
 		w.number("size", s.Size)
 		w.number("modTime", s.ModTime)
 		w.number("changeTime", s.ChangeTime)
-		w.put(jsontext.String("device"), jsontext.Uint(s.Device), jsontext.String("inode"), jsontext.Uint(s.Inode))
+		w.identity(s.Device, s.Inode)
 		w.put(jsontext.EndObject)
 	}
 	w.put(jsontext.EndObject)
@@ -155,7 +181,7 @@ func decode(data []byte) (*record, error) {
 	if s.Version != version {
 		return nil, fmt.Errorf("it is of version %d, and this perstack knows %d", s.Version, version)
 	}
-	r := &record{Job: s.Job, Owner: s.Owner, Started: s.Started, Closed: s.Closed}
+	r := &record{Job: s.Job, Root: s.Root, Owner: s.Owner, Started: s.Started, Closed: s.Closed}
 	paths := func(to *[]string, from ...string) (err error) {
 		for _, text := range from {
 			path, wrong := decodePath(text)
@@ -168,7 +194,11 @@ func decode(data []byte) (*record, error) {
 		marked = append(marked, m.Path)
 	}
 	var marks []string
-	err := errors.Join(paths(&ws, s.Workspace), paths(&r.Trusted, s.Trusted...), paths(&r.Before.Closed, s.Dirs...), paths(&marks, marked...))
+	err := errors.Join(paths(&ws, s.Workspace), paths(&r.Trusted, s.Trusted...), paths(&marks, marked...))
+	for _, dir := range s.Dirs {
+		path, wrong := decodePath(dir.Path)
+		r.Before.Closed, err = append(r.Before.Closed, workspace.Closed{Path: path, Device: dir.Device, Inode: dir.Inode}), errors.Join(err, wrong)
+	}
 	for to, from := range map[*map[string]File][]savedFile{&r.Before.Files: s.Files, &r.Before.Git: s.Git, &r.Accepted: s.Accepted} {
 		*to = make(map[string]File, len(from))
 		for _, f := range from {

@@ -1,8 +1,6 @@
 package protect
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -108,8 +106,7 @@ func lookNow(path string, direct bool, before File) File {
 	if err != nil {
 		return f // only its stat is compared
 	}
-	sum := sha256.Sum256(data)
-	f.Sum = hex.EncodeToString(sum[:])
+	f.Sum = userfile.Digest(data)
 	return f
 }
 

@@ -46,7 +46,7 @@ func FuzzParseConfig(f *testing.F) {
 
 // A record that can be read is written the same again.
 func FuzzRecord(f *testing.F) {
-	r := record{Job: "job", Workspace: "/ws", Owner: "x", Started: 1, Trusted: []string{"/ws/\xff"}, Marks: []Mark{{Path: "/ws/.env", What: Changed}}}
+	r := record{Job: "job", Workspace: "/ws", Owner: "x", Started: 1, Trusted: []string{"/ws/\xff"}, Marks: []Mark{{Path: "/ws/.env", Change: Changed}}}
 	r.Before.Files = map[string]File{"/ws/.env": {Kind: Regular, Links: []string{`"a"`}, Sum: "00"}}
 	data, err := r.encode()
 	if err != nil {
@@ -70,6 +70,6 @@ func FuzzRecord(f *testing.F) {
 		if second, err := again.encode(); err != nil || !bytes.Equal(first, second) {
 			t.Errorf("%s became %s, %v", first, second, err)
 		}
-		_, _ = r.markOn([]string{"/ws/.env"})
+		_, _, _ = r.markOn(newTarget("/ws/.env"))
 	})
 }

@@ -11,40 +11,39 @@ import (
 
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/userfile"
-	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// What happened to a file while a job ran.
-type What string
+// A ChangeKind says what happened to a file while a job ran.
+type ChangeKind string
 
 // What a job can have done.
 const (
-	Appeared   What = "appeared"
-	Changed    What = "changed"
-	Removed    What = "removed"
-	Unsearched What = "unsearched" // a directory in which files can have appeared or changed
+	Appeared   ChangeKind = "appeared"
+	Changed    ChangeKind = "changed"
+	Removed    ChangeKind = "removed"
+	Unsearched ChangeKind = "unsearched" // a directory in which files can have appeared or changed
 )
 
 // A Mark is on a file that must not be read.
 type Mark struct {
-	Path   string `json:"path"` // absolute
-	What   What   `json:"what"`
-	Before File   `json:"before,omitzero"`
-	Now    File   `json:"now,omitzero"` // when the job ended
+	Path   string     `json:"path"` // absolute
+	Change ChangeKind `json:"change"`
+	Before File       `json:"before,omitzero"`
+	Now    File       `json:"now,omitzero"` // when the job ended
 	// Undone is when the path was found as it was before, in milliseconds since 1970. Only the
 	// very file that the job left is refused from then on, wherever it was moved.
 	Undone int64 `json:"undone,omitzero"`
 }
 
-// A Change is about something that git uses.
-type Change struct {
+// A GitChange is about something that git uses.
+type GitChange struct {
 	Path string
 	New  bool
 }
 
-// changes returns what is new or not the same. Of a new repository, the configuration is not
+// gitChanges returns what is new or not the same. Of a new repository, the configuration is not
 // named as well.
-func changes(before, after map[string]File) (all []Change) {
+func gitChanges(before, after map[string]File) (all []GitChange) {
 	for _, path := range sortedKeys(after) {
 		old, known := before[path]
 		if known && same(old, after[path]) {
@@ -55,25 +54,18 @@ func changes(before, after map[string]File) (all []Change) {
 				continue
 			}
 		}
-		all = append(all, Change{path, !known})
+		all = append(all, GitChange{path, !known})
 	}
 	return all
 }
 
-// A Refusal says why a file must not be read.
-type Refusal struct {
-	Path string // as it was asked for
-	Mark Mark
-	Job  string
-	When time.Time // the job ended; zero if it still runs
-}
-
-// Records are those of all projects of the user.
-type Records struct {
+// Marks are those that the jobs of all projects of the user have left, and what jobs that still
+// run have changed so far.
+type Marks struct {
 	// Reports are about jobs whose perstack was killed: their records have just been closed.
 	Reports []Report
 
-	all      map[string]*record // by the path of its file
+	records  map[string]*record // by the path of its file
 	problems []*ProblemError
 }
 
@@ -88,85 +80,103 @@ type ProblemError struct {
 
 func (e *ProblemError) Error() string {
 	if e.Job == "" {
-		return fmt.Sprintf("the record of trusted files %s cannot be read: %v", e.Record, e.Err)
+		return fmt.Sprintf("the trust record %s cannot be read: %v", e.Record, e.Err)
 	}
-	return fmt.Sprintf("whether job %s changed trusted files in %s is not known: %v", e.Job, e.Workspace, e.Err)
+	return fmt.Sprintf("perstack cannot tell whether job %s changed files in %s that later runs read: %v", e.Job, e.Workspace, e.Err)
 }
 
 func (e *ProblemError) Unwrap() error { return e.Err }
 
 // Open reads the records of all projects. It closes those of killed jobs, and takes back
 // marks on paths that are as they were before the job.
-func Open(ctx context.Context, dir state.Dir, now func() time.Time) (*Records, error) {
+func Open(ctx context.Context, dir state.Dir, now func() time.Time) (*Marks, error) {
 	states, err := dir.States()
 	if err != nil {
 		return nil, err
 	}
-	r := &Records{all: make(map[string]*record)}
+	m := &Marks{records: make(map[string]*record)}
 	for _, at := range states {
-		if absent(filepath.Join(at, dirName)) {
-			continue // as almost always
+		files, err := recordFiles(at)
+		if err != nil {
+			return nil, err
 		}
-		names, err := userfile.Names(filepath.Join(at, dirName), maxJobs)
-		if err != nil && !userfile.Absent(err) {
-			return nil, fmt.Errorf("read the records of trusted files: %w", err)
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, suffix) {
-				r.read(ctx, filepath.Join(at, dirName, name), now)
-			}
+		for _, file := range files {
+			m.read(ctx, file, now)
 		}
 	}
-	return r, r.undo(now)
+	return m, m.undo(now)
+}
+
+// recordFiles returns the paths of the records in the state of a project.
+func recordFiles(state string) ([]string, error) {
+	dir := filepath.Join(state, dirName)
+	if absent(dir) {
+		return nil, nil // as almost always
+	}
+	names, err := userfile.Names(dir, maxJobs)
+	if err != nil && !userfile.Absent(err) {
+		return nil, fmt.Errorf("read the trust records: %w", err)
+	}
+	var files []string
+	for _, name := range names {
+		if strings.HasSuffix(name, suffix) {
+			files = append(files, filepath.Join(dir, name))
+		}
+	}
+	return files, nil
 }
 
 // read reads a record, and closes it if its job was killed.
-func (r *Records) read(ctx context.Context, path string, now func() time.Time) {
+func (m *Marks) read(ctx context.Context, path string, now func() time.Time) {
 	one, err := readRecord(path)
 	switch {
 	case userfile.Absent(err): // it was closed meanwhile
 		return
 	case err != nil:
-		r.problems = append(r.problems, &ProblemError{Record: path, Err: err})
+		m.problems = append(m.problems, &ProblemError{Record: path, Err: err})
 		return
 	}
-	r.all[path] = one
-	if !one.dead() {
+	m.records[path] = one
+	if !one.dead() || one.gone() {
 		return
 	}
 	report, err := one.close(ctx, path, now())
 	if err != nil {
-		r.problems = append(r.problems, &ProblemError{Record: path, Job: one.Job, Workspace: one.Workspace, Err: err})
+		m.problems = append(m.problems, &ProblemError{Record: path, Job: one.Job, Workspace: one.Workspace, Err: err})
 		return
 	}
 	one.Closed, one.Marks = now().UnixMilli(), report.Marks
-	r.Reports = append(r.Reports, report)
+	m.Reports = append(m.Reports, report)
 }
 
 // keepUndone is how long a mark is kept after its path was found as it was before.
 const keepUndone = 30 * 24 * time.Hour
 
 // undo notes which marked paths are as they were before. While a job runs it notes none: the job
-// could take a file away and bring it back.
-func (r *Records) undo(now func() time.Time) error {
-	if len(r.problems) > 0 {
+// could take a file away and bring it back. In a workspace that was moved it notes none either:
+// the files are elsewhere.
+func (m *Marks) undo(now func() time.Time) error {
+	if len(m.problems) > 0 {
 		return nil
 	}
-	for _, one := range r.all {
-		if one.Closed == 0 {
+	for _, one := range m.records {
+		if one.Closed == 0 && !one.gone() {
 			return nil
 		}
 	}
-	for path, one := range r.all {
+	for path, one := range m.records {
+		if one.Closed == 0 || one.gone() {
+			continue
+		}
 		changed := false
-		for i, m := range one.Marks {
-			if m.Undone == 0 && m.What != Unsearched && same(m.Before, look(m.Path, false, m.Before)) {
+		for i, mark := range one.Marks {
+			if mark.Undone == 0 && mark.Change != Unsearched && same(mark.Before, look(mark.Path, false, mark.Before)) {
 				one.Marks[i].Undone, changed = now().UnixMilli(), true
 			}
 		}
 		marks := len(one.Marks)
-		one.Marks = slices.DeleteFunc(one.Marks, func(m Mark) bool {
-			return m.Undone != 0 && (m.Now.Sum == "" || now().Sub(time.UnixMilli(m.Undone)) > keepUndone)
+		one.Marks = slices.DeleteFunc(one.Marks, func(mark Mark) bool {
+			return mark.Undone != 0 && (mark.Now.Sum == "" || now().Sub(time.UnixMilli(mark.Undone)) > keepUndone)
 		})
 		if !changed && len(one.Marks) == marks {
 			continue
@@ -178,139 +188,18 @@ func (r *Records) undo(now func() time.Time) error {
 	return nil
 }
 
-// Refused returns why a file must not be read; nothing if it can be. The error is a
-// [ProblemError] if that is not known. The file need not exist.
-func (r *Records) Refused(path string) ([]Refusal, error) {
-	if r == nil || len(r.all)+len(r.problems) == 0 {
-		return nil, nil
-	}
-	all := names(path)
-	for _, p := range r.problems {
-		if p.Workspace == "" || slices.ContainsFunc(all, func(name string) bool { _, in := userfile.Below(p.Workspace, name); return in }) {
-			return nil, p
-		}
-	}
-	var refused []Refusal
-	for _, file := range slices.Sorted(maps.Keys(r.all)) {
-		one := r.all[file]
-		if m, ok := one.markOn(all); ok {
-			f := Refusal{Path: path, Mark: m, Job: one.Job}
-			if one.Closed != 0 {
-				f.When = time.UnixMilli(one.Closed)
-			}
-			refused = append(refused, f)
-		}
-	}
-	return refused, nil
-}
-
-// markOn returns the mark on a file that has these names.
-func (r *record) markOn(names []string) (Mark, bool) {
-	if r.Closed == 0 {
-		return r.compare(names)
-	}
-	for _, m := range r.Marks {
-		if slices.Contains(names, m.Path) && m.Undone == 0 {
-			return m, true
-		}
-		if m.What == Unsearched && slices.ContainsFunc(names, func(name string) bool { _, in := userfile.Below(m.Path, name); return in }) {
-			return m, true
-		}
-		// A directory that was moved takes its marks with it.
-		if s := m.Now.Stat; m.Now.Kind == Regular && s.Inode != 0 && m.Now.Sum != "" {
-			now := look(names[0], true, m.Now)
-			if now.Stat.Inode == s.Inode && now.Stat.Device == s.Device && now.Sum == m.Now.Sum {
-				return m, true
-			}
-		}
-	}
-	return Mark{}, false
-}
-
-// compare is markOn for a job that runs: the file is compared with the record.
-func (r *record) compare(names []string) (Mark, bool) {
-	for _, name := range names {
-		_, known := r.Before.Files[name]
-		_, inside := userfile.Below(r.Workspace, name)
-		if !known && !(inside && workspace.IsTrusted(filepath.Base(name))) {
-			continue
-		}
-		before := r.Before.Files[name]
-		if m, ok := r.judge(name, look(name, false, before)); ok {
-			return m, true
-		}
-	}
-	return Mark{}, false
-}
-
 // All returns the marks of all jobs that ended, and the jobs.
-func (r *Records) All() (all []Refusal) {
-	for _, file := range slices.Sorted(maps.Keys(r.all)) {
-		one := r.all[file]
-		for _, m := range one.Marks {
-			if m.Undone != 0 {
-				continue
+func (m *Marks) All() (all []Refusal) {
+	for _, file := range slices.Sorted(maps.Keys(m.records)) {
+		one := m.records[file]
+		for _, mark := range one.Marks {
+			if mark.Undone == 0 {
+				all = append(all, one.refusal(mark.Path, mark.Path, mark))
 			}
-			all = append(all, Refusal{Path: m.Path, Mark: m, Job: one.Job, When: time.UnixMilli(one.Closed)})
 		}
 	}
 	return all
 }
 
 // Problems returns the records that cannot be read or closed.
-func (r *Records) Problems() []*ProblemError { return r.problems }
-
-// Accept removes the marks on a file as it is now. A job that still runs can change it again,
-// which marks it again. A directory that could not be searched is accepted as a whole, under its
-// own path.
-func (r *Records) Accept(path string) error {
-	if r == nil {
-		return nil
-	}
-	all := names(path)
-	for file, one := range r.all {
-		if one.Closed == 0 {
-			if err := one.accept(file, all); err != nil {
-				return err
-			}
-			continue
-		}
-		before := len(one.Marks)
-		for {
-			m, ok := one.markOn(all)
-			if !ok || m.What == Unsearched && !slices.Contains(all, m.Path) {
-				break
-			}
-			one.Marks = slices.DeleteFunc(one.Marks, func(o Mark) bool { return o.Path == m.Path })
-		}
-		if len(one.Marks) == before {
-			continue
-		}
-		if err := one.save(file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// accept notes in the record of a job that runs which content the user has accepted.
-func (r *record) accept(file string, names []string) error {
-	changed := false
-	for {
-		m, ok := r.compare(names)
-		if !ok {
-			break
-		}
-		if r.Accepted == nil {
-			r.Accepted = make(map[string]File)
-		}
-		r.Accepted[m.Path], changed = m.Now, true
-		if again, ok := r.compare(names); ok && again.Path == m.Path {
-			return fmt.Errorf("%s changes while it is accepted; wait until job %s has ended", m.Path, r.Job)
-		}
-	}
-	if !changed {
-		return nil
-	}
-	return r.save(file)
-}
+func (m *Marks) Problems() []*ProblemError { return m.problems }

@@ -30,7 +30,8 @@ const (
 // it was.
 type record struct {
 	Job       string
-	Workspace string // without links
+	Workspace string   // without links
+	Root      identity // of Workspace
 	Owner     string
 	Started   int64 // in milliseconds since 1970, as is Closed
 	Closed    int64 // 0 while the job runs, or if perstack was killed
@@ -46,13 +47,18 @@ func (r *record) dead() bool {
 	return r.Closed == 0 && err == nil && id.Dead()
 }
 
+// gone reports whether the workspace is not at its path any more: it was moved or removed. Then
+// the record is not closed, since the files can be elsewhere. They are found by the identity of
+// the workspace.
+func (r *record) gone() bool { return r.Root != (identity{}) && absent(r.Workspace) }
+
 // close compares, and replaces the record in its file by its marks.
 func (r *record) close(ctx context.Context, path string, now time.Time) (Report, error) {
 	after, err := r.survey(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Job: r.Job, Git: changes(r.Before.Git, after.Git)}
+	report := Report{Job: r.Job, Git: gitChanges(r.Before.Git, after.Git)}
 	for _, name := range sortedKeys(r.Before.Files, after.Files) {
 		f, found := after.Files[name]
 		if !found {
@@ -64,10 +70,12 @@ func (r *record) close(ctx context.Context, path string, now time.Time) (Report,
 	}
 	for _, dir := range after.Closed {
 		if !slices.Contains(r.Before.Closed, dir) {
-			report.Marks = append(report.Marks, Mark{Path: dir, What: Unsearched})
+			report.Marks = append(report.Marks, Mark{
+				Path: dir.Path, Change: Unsearched, Now: File{Kind: Directory, Stat: stat{Device: dir.Device, Inode: dir.Inode}},
+			})
 		}
 	}
-	closed := record{Job: r.Job, Workspace: r.Workspace, Owner: r.Owner, Started: r.Started, Closed: now.UnixMilli(), Marks: report.Marks}
+	closed := record{Job: r.Job, Workspace: r.Workspace, Root: r.Root, Owner: r.Owner, Started: r.Started, Closed: now.UnixMilli(), Marks: report.Marks}
 	return report, closed.save(path)
 }
 
@@ -80,12 +88,12 @@ func (r *record) judge(path string, now File) (Mark, bool) {
 	if accepted, ok := r.Accepted[path]; same(before, now) || ok && same(accepted, now) {
 		return Mark{}, false
 	}
-	m := Mark{Path: path, What: Changed, Before: before, Now: now}
+	m := Mark{Path: path, Change: Changed, Before: before, Now: now}
 	switch {
 	case !before.exists():
-		m.What = Appeared
+		m.Change = Appeared
 	case !now.exists():
-		m.What = Removed
+		m.Change = Removed
 	}
 	return m, true
 }
@@ -100,36 +108,43 @@ func (r *record) create(dir string) (string, error) {
 		sum := sha256.Sum256([]byte(name))
 		name = hex.EncodeToString(sum[:8])
 	}
+	data, err := r.encode()
+	if err != nil {
+		return "", saving(err)
+	}
 	path := filepath.Join(dir, name+suffix)
 	for i := 2; i <= maxJobs; i++ {
-		if _, err := os.Lstat(path); err != nil {
-			return path, r.save(path)
+		// Another job of the same name can do the same now.
+		err := privatefile.Create(path, data)
+		if !errors.Is(err, fs.ErrExist) {
+			return path, saving(err)
 		}
 		path = filepath.Join(dir, fmt.Sprintf("%s-%d%s", name, i, suffix))
 	}
-	return "", fmt.Errorf("there are too many records of trusted files in %s", dir)
+	return "", fmt.Errorf("there are too many trust records in %s", dir)
 }
 
 // save replaces the file of the record. A closed record without marks is removed.
-func (r *record) save(path string) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("record the trusted files: %w", err)
-		}
-	}()
-	dir := filepath.Dir(path)
+func (r *record) save(path string) error {
 	if r.Closed != 0 && len(r.Marks) == 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return saving(err)
 		}
-		_ = os.Remove(dir) // if it was the last one
+		_ = os.Remove(filepath.Dir(path)) // if it was the last one
 		return nil
 	}
 	data, err := r.encode()
-	if err != nil {
-		return err
+	if err == nil {
+		err = privatefile.Replace(path, data)
 	}
-	return privatefile.Replace(path, append(data, '\n'))
+	return saving(err)
+}
+
+func saving(err error) error {
+	if err != nil {
+		err = fmt.Errorf("write the trust record: %w", err)
+	}
+	return err
 }
 
 func readRecord(path string) (*record, error) {

@@ -16,8 +16,8 @@ import (
 // A survey is what was at all names that decide about later commands, by absolute path.
 type survey struct {
 	Files  map[string]File
-	Git    map[string]File // repositories, their configuration and their active hooks
-	Closed []string        // directories that could not be searched
+	Git    map[string]File    // repositories, their configuration and their active hooks
+	Closed []workspace.Closed // directories that could not be searched
 }
 
 // survey looks at everything that the record is about. What has not changed since Before is not
@@ -36,6 +36,9 @@ func (r *record) survey(ctx context.Context) (survey, error) {
 		s.Files[at(name)] = look(at(name), true, r.Before.Files[at(name)])
 	}
 	for _, path := range r.Trusted {
+		if ctx.Err() != nil {
+			return survey{}, context.Cause(ctx)
+		}
 		if _, ok := s.Files[path]; !ok {
 			s.Files[path] = look(path, filepath.Dir(path) == r.Workspace, r.Before.Files[path])
 		}
@@ -44,10 +47,13 @@ func (r *record) survey(ctx context.Context) (survey, error) {
 		if ctx.Err() != nil {
 			return survey{}, context.Cause(ctx)
 		}
-		s.repository(at(name), r.Before.Git)
+		if err := s.repository(ctx, at(name), r.Before.Git); err != nil {
+			return survey{}, err
+		}
 	}
-	for _, name := range found.Closed {
-		s.Closed = append(s.Closed, at(name))
+	for _, dir := range found.Closed {
+		dir.Path = at(dir.Path)
+		s.Closed = append(s.Closed, dir)
 	}
 	return s, nil
 }
@@ -59,36 +65,46 @@ const (
 )
 
 // repository looks at what git takes for a repository.
-func (s *survey) repository(dir string, before map[string]File) {
+func (s *survey) repository(ctx context.Context, dir string, before map[string]File) error {
 	s.Git[dir] = look(dir, true, before[dir])
 	if s.Git[dir].Kind != Directory {
-		return
+		return nil
 	}
 	hooks := []string{filepath.Join(dir, "hooks")}
 	for _, name := range []string{"config", "config.worktree"} {
-		hooks = append(hooks, s.configuration(filepath.Join(dir, name), workTree(dir), before, 0)...)
+		hooks = append(hooks, s.configuration(ctx, filepath.Join(dir, name), workTree(dir), before, 0)...)
 	}
 	for _, name := range []string{"info/attributes", "commondir"} {
 		s.addGit(filepath.Join(dir, filepath.FromSlash(name)), before)
 	}
 	for _, at := range hooks {
+		if ctx.Err() != nil {
+			break
+		}
 		names, err := userfile.Names(at, maxHooks)
 		if err != nil {
 			s.addGit(at, before) // if it is there, the user has to look at it
 			continue
 		}
 		for _, name := range names {
+			if ctx.Err() != nil {
+				break
+			}
 			path := filepath.Join(at, name)
 			if hook, err := userfile.Within(func() bool { return isHook(path) }); hook || err != nil {
 				s.addGit(path, before)
 			}
 		}
 	}
+	return context.Cause(ctx)
 }
 
 // configuration looks at a git configuration and the files that it includes. It returns the
 // directories of hooks that these name.
-func (s *survey) configuration(path, workTree string, before map[string]File, depth int) (hooks []string) {
+func (s *survey) configuration(ctx context.Context, path, workTree string, before map[string]File, depth int) (hooks []string) {
+	if ctx.Err() != nil {
+		return nil // repository reports it
+	}
 	if s.addGit(path, before); s.Git[path].Kind != Regular || depth == maxInclude {
 		return nil
 	}
@@ -108,7 +124,7 @@ func (s *survey) configuration(path, workTree string, before map[string]File, de
 			file = filepath.Join(filepath.Dir(path), file)
 		}
 		if _, seen := s.Git[file]; !seen {
-			hooks = append(hooks, s.configuration(file, workTree, before, depth+1)...)
+			hooks = append(hooks, s.configuration(ctx, file, workTree, before, depth+1)...)
 		}
 	}
 	return hooks

@@ -6,6 +6,8 @@
 package userfile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -73,30 +75,41 @@ func ReadNow(path string, limit int64) ([]byte, error) {
 // another user owns it, or can write to it or to its directory.
 func ReadOwn(path string, limit int64) ([]byte, error) {
 	own := func(f *os.File) error {
-		if Foreign(f) {
-			return ErrForeign
-		}
 		info, err := f.Stat()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if shared(info) {
+		case foreign(info):
+			return ErrForeign
+		case shared(info):
 			return ErrShared
 		}
-		dir, err := os.Stat(filepath.Dir(path))
-		if err == nil && shared(dir) {
-			return ErrSharedDir
-		}
-		return err
+		return OwnDir(filepath.Dir(path))
 	}
 	return within(patience, func() ([]byte, error) { return read(path, limit, own) }, func([]byte) {})
 }
 
+// OwnDir returns an error if another user owns a directory or can write to it, and so can replace
+// its files.
+func OwnDir(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return err
+	case foreign(info):
+		return ErrForeignDir
+	case shared(info):
+		return ErrSharedDir
+	}
+	return nil
+}
+
 // Errors of ReadOwn.
 var (
-	ErrForeign   = errors.New("belongs to another user")
-	ErrShared    = errors.New("others can write to it")
-	ErrSharedDir = errors.New("others can write to its directory")
+	ErrForeign    = errors.New("belongs to another user")
+	ErrShared     = errors.New("others can write to it")
+	ErrForeignDir = errors.New("its directory belongs to another user")
+	ErrSharedDir  = errors.New("others can write to its directory")
 )
 
 func read(path string, limit int64, check func(*os.File) error) ([]byte, error) {
@@ -219,6 +232,12 @@ func Reason(err error) error {
 // Absent tells "there is no such file" from "it cannot be read".
 func Absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// Digest is the SHA-256 of what was read of a file, in hexadecimal.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 // Below returns the rest of a path that lies in a directory; "." for the directory itself. It

@@ -11,9 +11,10 @@ import (
 // directory that others can write to, such a file may lie in wait.
 func Foreign(f *os.File) bool {
 	info, err := f.Stat()
-	if err != nil {
-		return true
-	}
+	return err != nil || foreign(info)
+}
+
+func foreign(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 const (
@@ -30,7 +31,14 @@ type Trusted struct {
 	Env    []string // files, links and directories with the name of an env file
 	Rules  []string // perstack.toml and perstack.lock
 	Git    []string // what git takes for a repository: directories, and files named .git
-	Closed []string // directories that could not be searched
+	Closed []Closed // directories that could not be searched
+}
+
+// A Closed is a directory that could not be searched: it is unreadable, or too deep. Its numbers
+// identify it after it was moved. They are 0 where the system has none.
+type Closed struct {
+	Path          string
+	Device, Inode uint64
 }
 
 // EnvFiles finds what must be hidden in a container that the directory is mounted into:
@@ -40,7 +48,10 @@ type Trusted struct {
 // search cannot be completed, that is an error.
 func EnvFiles(ctx context.Context, dir string) ([]string, error) {
 	found, err := find(ctx, dir, true)
-	all := slices.Concat(found.Env, found.Closed)
+	all := found.Env
+	for _, c := range found.Closed {
+		all = append(all, c.Path)
+	}
 	if err == nil && len(all) > maxEnvFiles {
 		err = fmt.Errorf("search %s for env files: it has more than %d; choose another workspace", dir, maxEnvFiles)
 	}
@@ -72,11 +83,16 @@ func find(ctx context.Context, dir string, onlyEnv bool) (Trusted, error) {
 	defer top.Close()
 	s := search{onlyEnv: onlyEnv}
 	if err := s.look(ctx, top, "", 0); err != nil {
-		return Trusted{}, fmt.Errorf("search %s for env files: %w", dir, err)
+		what := "files that later runs read"
+		if onlyEnv {
+			what = "env files"
+		}
+		return Trusted{}, fmt.Errorf("search %s for %s: %w", dir, what, err)
 	}
-	for _, paths := range [][]string{s.found.Env, s.found.Rules, s.found.Git, s.found.Closed} {
+	for _, paths := range [][]string{s.found.Env, s.found.Rules, s.found.Git} {
 		slices.Sort(paths)
 	}
+	slices.SortFunc(s.found.Closed, func(a, b Closed) int { return strings.Compare(a.Path, b.Path) })
 	return s.found, nil
 }
 
@@ -111,7 +127,7 @@ func (s *search) look(ctx context.Context, d *os.File, dir string, depth int) er
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist): // all was read, or it was removed meanwhile
 	case errors.Is(err, fs.ErrPermission) && dir != "":
-		return s.add(&s.found.Closed, dir)
+		return s.close(d, ".", dir)
 	default:
 		return err
 	}
@@ -132,13 +148,13 @@ func (s *search) look(ctx context.Context, d *os.File, dir string, depth int) er
 func (s *search) enter(ctx context.Context, parent *os.File, dir, name string, depth int) error {
 	at := join(dir, name)
 	if depth > maxSearchDepth {
-		return s.add(&s.found.Closed, at)
+		return s.close(parent, name, at)
 	}
 	d, err := openBelow(parent, name)
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrPermission):
-		return s.add(&s.found.Closed, at)
+		return s.close(parent, name, at)
 	case gone(err): // it was removed or replaced meanwhile
 		return nil
 	default:
@@ -172,10 +188,22 @@ func (s *search) judge(dir string, e fs.DirEntry, names *gitNames) (into bool, e
 }
 
 func (s *search) add(to *[]string, name string) error {
-	if s.count++; s.count > maxTrusted {
-		return fmt.Errorf("it has more than %d of them; choose another workspace", maxTrusted)
-	}
 	*to = append(*to, name)
+	return s.counted()
+}
+
+// close notes a directory that cannot be searched, by its name in an open one.
+func (s *search) close(parent *os.File, name, path string) error {
+	c := Closed{Path: path}
+	c.Device, c.Inode = identityBelow(parent, name)
+	s.found.Closed = append(s.found.Closed, c)
+	return s.counted()
+}
+
+func (s *search) counted() error {
+	if s.count++; s.count > maxTrusted {
+		return fmt.Errorf("it has more than %d; choose another workspace", maxTrusted)
+	}
 	return nil
 }
 

@@ -99,7 +99,7 @@ func TestFindTrustedDeep(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "e", ".env"))
 	got, err := FindTrusted(t.Context(), dir)
-	if err != nil || len(got.Closed) != 1 || got.Closed[0] != strings.TrimSuffix(strings.Repeat("d/", maxSearchDepth+1), "/") || !slices.Equal(got.Env, []string{"e/.env"}) {
+	if err != nil || len(got.Closed) != 1 || got.Closed[0].Path != strings.TrimSuffix(strings.Repeat("d/", maxSearchDepth+1), "/") || !slices.Equal(got.Env, []string{"e/.env"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -33,3 +33,13 @@ func openBelow(parent *os.File, name string) (*os.File, error) {
 func gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EMLINK)
 }
+
+// identityBelow returns the numbers that identify a name in an open directory; 0 if they are not
+// known. The name need not be readable.
+func identityBelow(parent *os.File, name string) (device, inode uint64) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(parent.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return 0, 0
+	}
+	return uint64(st.Dev), st.Ino //nolint:unconvert // the types differ between systems
+}

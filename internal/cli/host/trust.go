@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,38 +18,53 @@ import (
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
-// TrustRecords reads which trusted files jobs have changed. If an earlier perstack was killed, it
+// TrustMarks reads which trusted files jobs have changed. If an earlier perstack was killed, it
 // tells what the job did until then.
-func (h *Host) TrustRecords(ctx context.Context) (*protect.Records, error) {
+func (h *Host) TrustMarks(ctx context.Context) (*protect.Marks, error) {
 	dir, err := h.StateDir()
 	if errors.Is(err, state.ErrUnknown) {
 		return nil, nil // then there is none, and Protect says so
 	}
-	var records *protect.Records
+	var marks *protect.Marks
 	if err == nil {
-		records, err = protect.Open(ctx, dir, func() time.Time { return h.Source.Now() })
+		marks, err = protect.Open(ctx, dir, func() time.Time { return h.Source.Now() })
 	}
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	for _, report := range records.Reports {
+	for _, report := range marks.Reports {
 		h.tellReport(report)
 	}
-	return records, nil
+	return marks, nil
 }
 
 // RefuseMarked returns an error if a job has changed one of the files, and the user has not
 // accepted that. On a terminal the user is asked.
-func (h *Host) RefuseMarked(ctx context.Context, records *protect.Records, paths ...string) error {
-	var lines, files, accepted []string
+func (h *Host) RefuseMarked(ctx context.Context, marks *protect.Marks, paths ...string) error {
+	var checks []protect.Check
 	for _, path := range paths {
-		refused, err := records.Refused(path)
+		c, err := marks.Check(path)
 		if err != nil {
-			return h.unknownTrust(err)
+			return h.TrustProblem(err)
 		}
-		for _, r := range refused {
-			lines, accepted = append(lines, h.DescribeMark(r)), append(accepted, acceptable(r))
-			if file := ShellJoin(h.short(acceptable(r))); !slices.Contains(files, file) {
+		checks = append(checks, c)
+	}
+	return h.refuse(ctx, marks, checks)
+}
+
+func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protect.Check) error {
+	var lines, files []string
+	var accepted []protect.Check
+	for _, c := range checks {
+		for _, r := range c.Refusals {
+			if r.Accept != c.Path { // a directory
+				var err error
+				if c, err = marks.Check(r.Accept); err != nil {
+					return h.TrustProblem(err)
+				}
+			}
+			lines, accepted = append(lines, h.DescribeMark(r)), append(accepted, c)
+			if file := ShellJoin(h.short(r.Accept)); !slices.Contains(files, file) {
 				files = append(files, file)
 			}
 		}
@@ -72,20 +88,12 @@ func (h *Host) RefuseMarked(ctx context.Context, records *protect.Records, paths
 	if !yes {
 		return Usagef("nothing was started; accept %s with: %s trust %s", them(len(files)), h.Command, strings.Join(files, " "))
 	}
-	for _, path := range accepted {
-		if err := records.Accept(path); err != nil {
-			return err
+	for _, c := range accepted {
+		if err := marks.Accept(c); err != nil {
+			return &ExitError{Code: ExitUsage, Err: err}
 		}
 	}
 	return nil
-}
-
-// acceptable is what the user has to accept: the file, or the directory that it is in.
-func acceptable(r protect.Refusal) string {
-	if r.Mark.What == protect.Unsearched {
-		return r.Mark.Path
-	}
-	return r.Path
 }
 
 func them(n int) string {
@@ -95,34 +103,37 @@ func them(n int) string {
 	return "them"
 }
 
-// unknownTrust says what to do about a record that cannot be used.
-func (h *Host) unknownTrust(err error) error {
+// TrustProblem says what to do about a trust record that cannot be used.
+func (h *Host) TrustProblem(err error) error {
 	problem, ok := errors.AsType[*protect.ProblemError](err)
 	if !ok {
 		return err
 	}
 	if problem.Job == "" {
-		return Usagef("%w; look at the files that you run perstack with, then remove the record", err)
+		return Usagef("%w; look at the files that your runs use, then remove the record", err)
 	}
-	return Usagef("%w; fix the cause; the next command compares again", err)
+	return Usagef("%w; fix that, and run the command again", err)
 }
 
 // DescribeMark says in one line what happened to a file.
 func (h *Host) DescribeMark(r protect.Refusal) string {
-	job := "job " + r.Job + " (still running)"
-	if !r.When.IsZero() {
+	job := "job " + r.Job + " (killed)"
+	switch {
+	case r.Running:
+		job = "job " + r.Job + " (still running)"
+	case !r.When.IsZero():
 		job = "job " + r.Job + " (ended " + r.When.Local().Format(time.DateTime) + ")"
 	}
 	name := h.short(r.Path)
-	if r.Mark.Path != filepath.Clean(r.Path) && r.Mark.What != protect.Unsearched {
+	if r.Mark.Path != filepath.Clean(r.Path) && r.Mark.Change != protect.Unsearched {
 		name += " (" + h.short(r.Mark.Path) + ")"
 	}
-	text := fmt.Sprintf("%s was %s during %s", name, r.Mark.What, job)
-	switch r.Mark.What {
+	text := fmt.Sprintf("%s was %s during %s", name, r.Mark.Change, job)
+	switch r.Mark.Change {
 	case protect.Appeared:
 		text = name + " did not exist before " + job
 	case protect.Unsearched:
-		text = name + " is in " + h.short(r.Mark.Path) + ", which could not be searched after " + job
+		text = name + " is in " + h.short(r.Accept) + ", which perstack could not search after " + job
 	}
 	return terminal.CleanLine(text)
 }
@@ -135,16 +146,16 @@ func (h *Host) short(path string) string {
 	return path
 }
 
-// TrustedConfig is TrustRecords for a command that reads perstack.toml next: it refuses one that
+// TrustedConfig is TrustMarks for a command that reads perstack.toml next: it refuses one that
 // a job has changed. config is the flag --config.
-func (h *Host) TrustedConfig(ctx context.Context, config string) (*protect.Records, error) {
-	records, err := h.TrustRecords(ctx)
+func (h *Host) TrustedConfig(ctx context.Context, config string) (*protect.Marks, error) {
+	marks, err := h.TrustMarks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	path, err := h.Locate(config)
 	if err != nil && !errors.Is(err, manifest.ErrNotFound) {
-		return records, nil // reading it fails
+		return marks, nil // reading it fails
 	}
 	names := []string{path}
 	if config == "" {
@@ -154,19 +165,25 @@ func (h *Host) TrustedConfig(ctx context.Context, config string) (*protect.Recor
 			names = append(names, filepath.Join(at, manifest.FileName))
 		}
 	}
-	return records, h.RefuseMarked(ctx, records, names...)
+	return marks, h.RefuseMarked(ctx, marks, names...)
 }
 
 // Protect records the trusted files in a workspace and the named ones before a program can change
-// them. end has to be called when all programs have ended: it tells the user what they have
-// changed, and returns the error that the command ends with.
-func (h *Host) Protect(ctx context.Context, history History, job, workspace string, trusted []string) (end func(error) error, err error) {
+// them. read has the digest of each file that the command has read; "" for one that does not exist.
+// If another job has changed one of them since, nothing is started. end has to be called when all
+// programs have ended: it tells the user what they have changed, and returns the error that the
+// command ends with.
+func (h *Host) Protect(ctx context.Context, history History, job, workspace string, trusted []string, read map[string]string) (end func(error) error, err error) {
 	if history.Project.State == "" {
 		fmt.Fprintln(h.Stderr, "perstack: the home directory is not known, so perstack cannot detect changes to perstack.toml, env files or git configuration; set HOME")
 		return func(err error) error { return err }, nil
 	}
-	record, err := protect.Begin(ctx, protect.Options{
-		State: history.Project.State, Workspace: workspace, Job: job, Trusted: trusted, Now: h.Source.Now(),
+	checks, err := h.checkRead(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	watch, err := protect.Begin(ctx, protect.Options{
+		State: history.Project.State, Workspace: workspace, Job: job, Trusted: trusted, Checked: checks, Now: h.Source.Now(),
 	})
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("%w; nothing was started", err)}
@@ -174,17 +191,37 @@ func (h *Host) Protect(ctx context.Context, history History, job, workspace stri
 	return func(result error) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCompare)
 		defer cancel()
-		report, err := record.End(ctx, h.Source.Now())
+		report, err := watch.End(ctx, h.Source.Now())
 		if err == nil {
 			h.tellReport(report)
 			return result
 		}
-		err = fmt.Errorf("whether the run changed trusted files is not known: %w; the next run in %s looks again before it starts", err, workspace)
+		err = fmt.Errorf("perstack cannot tell whether the run changed files that later runs read: %w; the next run in %s compares them before it starts", err, workspace)
 		if result != nil {
 			err = fmt.Errorf("%w\nperstack: %w", result, err)
 		}
 		return &ExitError{Code: max(ExitFailure, signalCode(result)), Err: err}
 	}, nil
+}
+
+// checkRead reads the marks again, and refuses files that are not as the command has read them.
+func (h *Host) checkRead(ctx context.Context, read map[string]string) ([]protect.Check, error) {
+	marks, err := h.TrustMarks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var checks []protect.Check
+	for _, path := range slices.Sorted(maps.Keys(read)) {
+		c, unchanged, err := marks.CheckRead(path, read[path])
+		if err != nil {
+			return nil, h.TrustProblem(err)
+		}
+		if !unchanged {
+			return nil, Usagef("%s changed after perstack had read it; nothing was started; look at the file, then run the command again", terminal.CleanLine(h.short(path)))
+		}
+		checks = append(checks, c)
+	}
+	return checks, h.refuse(ctx, marks, checks)
 }
 
 // maxCompare bounds the search at the end of a run: many times what five million names take.
@@ -205,17 +242,17 @@ const maxTold = 10
 func (h *Host) tellReport(report protect.Report) {
 	for i, m := range report.Marks {
 		if i == maxTold {
-			fmt.Fprintf(h.Stderr, "perstack: %s more; %s trust lists them\n", wording.Count(len(report.Marks)-i, "file"), h.Command)
+			fmt.Fprintf(h.Stderr, "perstack: %s more changed; list all of them with: %s trust\n", wording.Count(len(report.Marks)-i, "file"), h.Command)
 			break
 		}
-		what := "was " + string(m.What)
-		switch m.What {
+		what := "was " + string(m.Change) + " while job " + report.Job + " ran"
+		switch m.Change {
 		case protect.Appeared:
-			what = "appeared"
+			what = "appeared while job " + report.Job + " ran"
 		case protect.Unsearched:
-			what = "cannot be searched any more"
+			what = "could be searched before job " + report.Job + ", and cannot be now"
 		}
-		h.warnLine("%s %s while job %s ran; later runs do not read it until you accept it with: %s trust %s", h.short(m.Path), what, report.Job, h.Command, ShellJoin(h.short(m.Path)))
+		h.warnLine("%s %s; later runs do not read it until you accept it with: %s trust %s", h.short(m.Path), what, h.Command, ShellJoin(h.short(m.Path)))
 	}
 	if len(report.Git) == 0 {
 		return

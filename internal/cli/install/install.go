@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -165,7 +166,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 		return p.stopped(ctx, err)
 	}
 	p.say("Collecting tool definitions...")
-	if err := p.watched(ctx, func() error { return p.collect(ctx, plan, images) }); err != nil {
+	if err := p.watched(ctx, old, func() error { return p.collect(ctx, plan, images) }); err != nil {
 		return p.stopped(ctx, err)
 	}
 	lock := plan.lock(p.config)
@@ -243,18 +244,27 @@ func (p *project) write(lock, old *lockfile.Lock) error {
 		return err
 	}
 	p.say("Generated %s", lock.Path)
-	return p.records.Accept(lock.Path) // a job that runs did not write it
+	c, err := p.marks.Check(lock.Path)
+	if err != nil {
+		return p.opts.Host.TrustProblem(err)
+	}
+	return p.marks.Accept(c) // a job that runs did not write it
 }
 
 // watched calls a function that starts skills, and tells the user which trusted files they have
 // changed.
-func (p *project) watched(ctx context.Context, start func() error) error {
+func (p *project) watched(ctx context.Context, old *lockfile.Lock, start func() error) error {
 	h := p.opts.Host
 	history, err := h.History("", p.opts.Config, h.Dir)
 	if err != nil && !errors.Is(err, state.ErrUnknown) {
 		return err
 	}
-	end, err := h.Protect(ctx, history, "install", h.Dir, p.trusted)
+	read := old.Digests(p.config)
+	if old == nil {
+		delete(read, p.config.LockFile()) // a broken one is not used
+	}
+	maps.Copy(read, p.env.Digests())
+	end, err := h.Protect(ctx, history, "install", h.Dir, p.trusted, read)
 	if err != nil {
 		return err
 	}

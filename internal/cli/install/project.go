@@ -30,7 +30,7 @@ type project struct {
 	asked  host.Question
 	docker bool // a flag chose that runtime, and the file does not
 
-	records *protect.Records
+	marks   *protect.Marks
 	trusted []string // files that the command goes by
 
 	mu sync.Mutex // one line of progress at a time
@@ -39,7 +39,7 @@ type project struct {
 // load reads perstack.toml and the env files.
 func load(ctx context.Context, opts *Options) (*project, error) {
 	h := opts.Host
-	records, err := h.TrustedConfig(ctx, opts.Config)
+	marks, err := h.TrustedConfig(ctx, opts.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config, records: records, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
+	p := &project{opts: opts, config: config, marks: marks, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
 	config.Settings.Runtime = cmp.Or(opts.Runtime, config.Settings.Runtime)
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
@@ -57,7 +57,7 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	for _, f := range files {
 		p.trusted = append(p.trusted, f.Path)
 	}
-	if err := h.RefuseMarked(ctx, records, p.trusted...); err != nil {
+	if err := h.RefuseMarked(ctx, marks, p.trusted...); err != nil {
 		return nil, err
 	}
 	if p.old, err = p.oldLock(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/store/file"
@@ -106,6 +107,9 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	// First, so that a job which was moved can be continued whatever happens next.
 	if err := project.Adopt(old); err != nil {
 		return err
+	}
+	if err := protect.Adopt(old, project); err != nil {
+		return h.TrustProblem(err)
 	}
 	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))
 	if len(moved) > 0 || err == nil {

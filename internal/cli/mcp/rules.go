@@ -25,9 +25,9 @@ type rules struct {
 func loadRules(ctx context.Context, o *Options) (rules, error) {
 	h := o.Host
 	dir := h.Path(cmp.Or(o.Workspace, "."))
-	records, err := h.TrustRecords(ctx)
+	marks, err := h.TrustMarks(ctx)
 	if err == nil {
-		err = h.RefuseMarked(ctx, records, host.Rules(dir)...)
+		err = h.RefuseMarked(ctx, marks, host.Rules(dir)...)
 	}
 	if err != nil {
 		return rules{}, err
@@ -70,7 +70,7 @@ func loadRules(ctx context.Context, o *Options) (rules, error) {
 		r.protected = append(r.protected, f.Path)
 		trusted = append(trusted, f.Path)
 	}
-	if err := h.RefuseMarked(ctx, records, trusted...); err != nil {
+	if err := h.RefuseMarked(ctx, marks, trusted...); err != nil {
 		return rules{}, err
 	}
 	if cache := h.CachePath(); cache != "" {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -28,13 +29,13 @@ type project struct {
 	history  host.History
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
-	records  *protect.Records
+	marks    *protect.Marks
 }
 
 // loadProject reads perstack.toml, unless a job has changed it or one of the env files.
 func loadProject(ctx context.Context, o *Options) (*project, error) {
 	h := o.Host
-	records, err := h.TrustedConfig(ctx, o.Config)
+	marks, err := h.TrustedConfig(ctx, o.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +47,10 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 	for _, f := range p.envFiles {
 		p.hidden = append(p.hidden, f.Path)
 	}
-	if err := h.RefuseMarked(ctx, records, append(slices.Clone(p.hidden), config.LockFile())...); err != nil {
+	if err := h.RefuseMarked(ctx, marks, append(slices.Clone(p.hidden), config.LockFile())...); err != nil {
 		return nil, err
 	}
-	p.records = records
+	p.marks = marks
 	p.lock, p.lockErr = lockfile.Read(config) // once: the user's answer is about what it pins
 	if p.history, err = h.History(o.Storage, o.Config, o.workspace()); err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (p *project) variable(name string) engine.Variable {
 func (pl *plan) protect(ctx context.Context) (end func(error) error, err error) {
 	for _, use := range pl.spec.ModelUses() {
 		if path := use.Setting.Cassette; path != "" {
-			if err := pl.opts.Host.RefuseMarked(ctx, pl.project.records, path); err != nil {
+			if err := pl.opts.Host.RefuseMarked(ctx, pl.project.marks, path); err != nil {
 				return nil, err
 			}
 		}
@@ -131,5 +132,7 @@ func (pl *plan) protect(ctx context.Context) (end func(error) error, err error) 
 	for _, f := range pl.project.envFiles {
 		trusted = append(trusted, f.Path)
 	}
-	return pl.opts.Host.Protect(ctx, pl.project.history, pl.spec.JobID, pl.spec.Workspace.Dir, trusted)
+	read := pl.lock.Digests(pl.project.config)
+	maps.Copy(read, pl.project.env.Digests())
+	return pl.opts.Host.Protect(ctx, pl.project.history, pl.spec.JobID, pl.spec.Workspace.Dir, trusted, read)
 }

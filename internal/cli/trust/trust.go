@@ -55,18 +55,18 @@ docs/trust.md says more.`,
 
 func run(ctx context.Context, opts *Options) error {
 	h := opts.Host
-	records, err := h.TrustRecords(ctx)
+	marks, err := h.TrustMarks(ctx)
 	if err != nil {
 		return err
 	}
-	if records == nil {
+	if marks == nil {
 		return host.Usagef("the home directory is not known, so there are no records; set HOME")
 	}
 	if len(opts.Files) == 0 {
-		return list(h, records)
+		return list(h, marks)
 	}
 	for _, name := range opts.Files {
-		if err := accept(h, records, name); err != nil {
+		if err := accept(h, marks, name); err != nil {
 			return err
 		}
 	}
@@ -74,13 +74,13 @@ func run(ctx context.Context, opts *Options) error {
 }
 
 // list prints what is not accepted.
-func list(h *host.Host, records *protect.Records) error {
+func list(h *host.Host, marks *protect.Marks) error {
 	out := &strings.Builder{}
-	for _, r := range records.All() {
+	for _, r := range marks.All() {
 		describe(out, h, r)
 	}
-	for _, p := range records.Problems() {
-		fmt.Fprintln(out, terminal.CleanLine(p.Error()))
+	for _, p := range marks.Problems() {
+		fmt.Fprintln(out, terminal.CleanLine(h.TrustProblem(p).Error()))
 	}
 	if out.Len() == 0 {
 		out.WriteString("No job has changed a file that has to be accepted\n")
@@ -90,29 +90,29 @@ func list(h *host.Host, records *protect.Records) error {
 }
 
 // accept prints what happened to a file, and accepts it.
-func accept(h *host.Host, records *protect.Records, name string) error {
+func accept(h *host.Host, marks *protect.Marks, name string) error {
 	path := h.Path(name)
-	refused, err := records.Refused(path)
+	check, err := marks.Check(path)
 	if err != nil {
-		return &host.ExitError{Code: host.ExitUsage, Err: err}
+		return h.TrustProblem(err)
 	}
 	out := &strings.Builder{}
-	for _, r := range refused {
+	for _, r := range check.Refusals {
 		describe(out, h, r)
-		if r.Mark.What == protect.Unsearched && r.Mark.Path != path {
-			return host.Usagef("%s; look at what is in it, then accept the directory: %s trust %s", h.DescribeMark(r), h.Command, host.ShellJoin(r.Mark.Path))
+		if r.Accept != path {
+			return host.Usagef("%s; look at what is in it, then accept the directory: %s trust %s", h.DescribeMark(r), h.Command, host.ShellJoin(r.Accept))
 		}
 	}
-	if len(refused) == 0 {
+	if len(check.Refusals) == 0 {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return host.Usagef("%s does not exist, and no job has removed it", name)
 		}
 		fmt.Fprintf(out, "%s need not be accepted: no job has changed it\n", terminal.CleanLine(name))
 	} else {
-		if err := records.Accept(path); err != nil {
-			return err
+		if err := marks.Accept(check); err != nil {
+			return &host.ExitError{Code: host.ExitUsage, Err: err}
 		}
-		fmt.Fprintf(out, "Accepted %s\n", terminal.CleanLine(name))
+		fmt.Fprintf(out, "Accepted %s: %s\n", terminal.CleanLine(name), check.File())
 	}
 	_, err = fmt.Fprint(h.Stdout, out)
 	return err
@@ -120,7 +120,7 @@ func accept(h *host.Host, records *protect.Records, name string) error {
 
 func describe(out *strings.Builder, h *host.Host, r protect.Refusal) {
 	fmt.Fprintln(out, h.DescribeMark(r))
-	if r.Mark.What != protect.Unsearched {
+	if r.Mark.Change != protect.Unsearched {
 		fmt.Fprintf(out, "  before: %s\n  after:  %s\n", r.Mark.Before, r.Mark.Now)
 	}
 }
