@@ -110,6 +110,9 @@ func (d Dir) ReadKeys() ([]Key, error) {
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("the seal key %s is open to other users; run: chmod 600 %s", path, path)
 	}
+	if err := userfile.OwnDir(string(d)); err != nil {
+		return nil, fmt.Errorf("the seal key %s is not used: %w; let only yourself write to %s", path, err, d)
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeys))
 	if err != nil {
 		return nil, err

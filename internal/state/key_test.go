@@ -2,12 +2,15 @@ package state
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // The key is made once, even by many processes at once, and other users cannot read it.
@@ -145,5 +148,25 @@ func TestAdopt(t *testing.T) {
 	adopted, err := p[2].Adopted()
 	if err != nil || len(adopted) != 2 || adopted[0] != p[0].ID() || adopted[1] != p[1].ID() {
 		t.Errorf("%v, %v", adopted, err)
+	}
+}
+
+// A key in a directory that others can write to can be replaced, and is refused.
+func TestKeyInSharedDirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing here")
+	}
+	dir := Dir(t.TempDir())
+	if err := os.Chmod(string(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dir.Keys(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(string(dir), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dir.ReadKeys(); !errors.Is(err, userfile.ErrSharedDir) {
+		t.Errorf("%v, want %v", err, userfile.ErrSharedDir)
 	}
 }
