@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // An Identity tells a process from all others that ever ran. A field that the system does
@@ -29,8 +30,13 @@ type Identity struct {
 	Host string // the machine's name, for people; String leaves it out
 }
 
-// This returns the identity of this process.
-func This() Identity {
+// This returns the identity of this process. It is read once: it does not change while the process
+// runs, and the lock of a job and its trust record both need it.
+func This() Identity { return this() }
+
+var this = sync.OnceValue(read)
+
+func read() Identity {
 	id := Identity{PID: os.Getpid(), BootID: bootID(), PIDNamespace: pidNamespace()}
 	id.Host, _ = os.Hostname()
 	id.Machine = digest(machineID(), id.Host)
