@@ -41,21 +41,25 @@ func (r *record) refusal(path, accept string, m Mark) Refusal {
 // Check reports whether a file can be read. The error is a [ProblemError] if that is not known.
 // The file need not exist.
 func (m *Marks) Check(path string) (Check, error) {
-	if m == nil || len(m.records)+len(m.problems) == 0 {
+	if m.empty() {
 		return Check{Path: path}, nil
 	}
 	return m.check(path, newTarget(path))
 }
+
+// empty reports whether there is no record, as almost always.
+func (m *Marks) empty() bool { return m == nil || len(m.records)+len(m.problems) == 0 }
 
 // CheckRead is [Marks.Check] for a file that was read already: it reports in addition whether the
 // file still has that content. sum is the SHA-256 in hexadecimal; empty if there was no file. Both
 // answers are about the same content, so a program gains nothing if it exchanges the file for a
 // moment.
 func (m *Marks) CheckRead(path, sum string) (_ Check, unchanged bool, _ error) {
-	t := newTarget(path)
+	t := &target{path: path, files: make(map[string]File)}
 	t.file(path)
 	c, err := Check{Path: path, target: t}, error(nil)
-	if m != nil {
+	if !m.empty() {
+		t.names = names(path)
 		c, err = m.check(path, t)
 	}
 	for _, f := range t.files { // all names lead to one content
