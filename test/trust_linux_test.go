@@ -85,8 +85,8 @@ func TestTrustAfterKill(t *testing.T) {
 	attack.Held(t, "T5", 1)
 }
 
-// A file that changes after perstack has read it and before the first program starts stops the run,
-// even if it is brought back: another job in the workspace can do that.
+// A file that changes after perstack has read it and before the first program starts stops the run:
+// a program of another job in the workspace can change it then.
 func TestTrustTimeOfCheck(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"perstack.toml": func(path string) error { return os.WriteFile(path, []byte("# planted"), 0o644) },
