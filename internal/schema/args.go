@@ -41,7 +41,7 @@ func For[T any]() (*Args[T], error) {
 	if err := refine(t, root); err != nil {
 		return nil, err
 	}
-	text, err := encode(root)
+	text, err := root.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}

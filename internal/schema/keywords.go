@@ -220,5 +220,5 @@ func instead(s *jsonschema.Schema) string {
 
 // isFalse reports whether s is the schema "false", which the library represents as {"not": {}}.
 func isFalse(s *jsonschema.Schema) bool {
-	return s.Not != nil && isZero(s.Not)
+	return s.Not != nil && reflect.ValueOf(s.Not).Elem().IsZero()
 }

@@ -1,7 +1,9 @@
 package base
 
 import (
+	"bytes"
 	"context"
+	"embed"
 	"sync"
 
 	"github.com/perstack-go/perstack/internal/schema"
@@ -29,8 +31,8 @@ type tool struct {
 	// run on them as a whole.
 	restrictsItself bool
 
-	schema func() ([]byte, error) // of the arguments
-	call   func(ctx context.Context, s *Skill, args []byte) answer
+	derived func() ([]byte, error) // schema of the arguments, as their Go type has it
+	call    func(ctx context.Context, s *Skill, args []byte) answer
 }
 
 // A trait sets a property of a tool. Without traits a tool writes and must not run twice.
@@ -40,12 +42,19 @@ func readOnly(t *tool)        { t.readOnly, t.repeatable = true, true }
 func repeatable(t *tool)      { t.repeatable = true }
 func restrictsItself(t *tool) { t.restrictsItself = true }
 
-// define makes a tool of a function. Its arguments are decoded into A, from which their schema is
-// derived on first use: that takes time, and most commands of this program need no tools.
+// schemas has the schema of each tool's arguments. Every run describes all tools before its first
+// request, and deriving the schemas from Go types would take longer than the rest of that. A test
+// compares them with the types; go test -update writes them.
+//
+//go:embed schemas/*.json
+var schemas embed.FS
+
+// define makes a tool of a function. Its arguments are decoded into A, which is prepared on first
+// use: that takes time, and most commands of this program call no tools.
 func define[A any](name string, run func(*Skill, context.Context, A) answer, traits ...trait) *tool {
 	args := sync.OnceValues(schema.For[A])
 	t := &tool{name: name}
-	t.schema = func() ([]byte, error) {
+	t.derived = func() ([]byte, error) {
 		a, err := args()
 		if err != nil {
 			return nil, err
@@ -71,9 +80,9 @@ func define[A any](name string, run func(*Skill, context.Context, A) answer, tra
 
 // describe returns what a model is shown of the tool.
 func (t *tool) describe(p prompt.Prompt) (skill.Tool, error) {
-	schema, err := t.schema()
+	arguments, err := schemas.ReadFile("schemas/" + t.name + ".json")
 	return skill.Tool{
-		Name: p.Name, Title: p.Title, Description: p.Description, InputSchema: schema,
+		Name: p.Name, Title: p.Title, Description: p.Description, InputSchema: bytes.TrimSpace(arguments),
 		ReadOnly: t.readOnly, Repeatable: t.repeatable, Checked: true, Ours: true,
 	}, err
 }
