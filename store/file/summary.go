@@ -82,11 +82,13 @@ func (d disk) replace(dir *os.Root, name string, content io.Reader, durable bool
 // replaceBy is [disk.replace] with a temporary file that no other process uses.
 func (d disk) replaceBy(dir *os.Root, temp, name string, content io.Reader, durable bool) error {
 	as := name + ".tmp" // for the hook; the real name may differ each time
-	// A file of that name was left by a crash.
-	if err := d.remove(dir, temp, as); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	create := func() (*os.File, error) { return d.create(dir, temp, as, os.O_WRONLY|os.O_CREATE|os.O_EXCL) }
+	f, err := create()
+	if errors.Is(err, fs.ErrExist) { // left by a crash
+		if err = d.remove(dir, temp, as); err == nil {
+			f, err = create()
+		}
 	}
-	f, err := d.create(dir, temp, as, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -57,13 +58,13 @@ func AddConfigToError(err error, config string, docker bool) error {
 }
 
 // plainWord matches words that a shell reads as they are.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`) })
 
 // ShellJoin writes words so that a POSIX shell reads them back as they are.
 func ShellJoin(words ...string) string {
 	quoted := slices.Clone(words)
 	for i, word := range words {
-		if !plainWord.MatchString(word) {
+		if !plainWord().MatchString(word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}

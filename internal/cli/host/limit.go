@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -82,7 +83,7 @@ func (f *limitFlag) format(v float64) string {
 const leaveOut = "; leave the flag out for what perstack.toml or the default says"
 
 // amount is how dollars are written: no sign, no unit, no exponent.
-var amount = regexp.MustCompile(`^[0-9]*\.?[0-9]+$`)
+var amount = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]*\.?[0-9]+$`) })
 
 // Set reads a value. A limit of 0 is refused where it could be meant as no limit at all: a
 // program should not guess that.
@@ -92,7 +93,7 @@ func (f *limitFlag) Set(text string) error {
 	case job.Dollars:
 		n, err := strconv.ParseFloat(text, 64)
 		switch {
-		case !amount.MatchString(text) || err != nil:
+		case !amount().MatchString(text) || err != nil:
 			return Usagef("it must be an amount in US dollars, like 0.50")
 		case n == 0:
 			return Usagef("it must be more than 0%s", leaveOut)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -117,11 +118,13 @@ type Steps struct {
 }
 
 // stepsGrammar matches a number after an operator, a number, or two with a dash between.
-var stepsGrammar = regexp.MustCompile(`^\s*(?:([<>]=?)\s*(\d{1,9})|(\d{1,9})(?:\s*-\s*(\d{1,9}))?)\s*$`)
+var stepsGrammar = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:([<>]=?)\s*(\d{1,9})|(\d{1,9})(?:\s*-\s*(\d{1,9}))?)\s*$`)
+})
 
 // Set implements the value of a flag.
 func (s *Steps) Set(text string) error {
-	parts := stepsGrammar.FindStringSubmatch(text)
+	parts := stepsGrammar().FindStringSubmatch(text)
 	if parts == nil {
 		return fmt.Errorf("invalid step filter %q; use N, >N, >=N, <N, <=N or A-B", text)
 	}

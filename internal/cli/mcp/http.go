@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -26,11 +27,11 @@ func (o *Options) checkHTTP(flags *pflag.FlagSet) error {
 }
 
 // A token is what a header can carry without quotes. Sixteen random characters cannot be guessed.
-var tokenGrammar = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+var tokenGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`) })
 
 func isToken(text string) bool {
 	length := len(strings.TrimRight(text, "="))
-	return length >= 16 && length <= 512 && len(text) <= 2*512 && tokenGrammar.MatchString(text)
+	return length >= 16 && length <= 512 && len(text) <= 2*512 && tokenGrammar().MatchString(text)
 }
 
 // readToken returns the token of the file, or a new one. There is no flag for the token itself:

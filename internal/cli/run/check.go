@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
@@ -132,9 +133,9 @@ func (pl *plan) checkHanded(names []string) error {
 }
 
 // variableName matches names of variables that every shell takes.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
-func isVariable(name string) bool { return variableName.MatchString(name) }
+func isVariable(name string) bool { return variableName().MatchString(name) }
 
 // continues reports whether the run continues a recorded job.
 func (o *Options) continues() bool {

@@ -3,7 +3,7 @@ package base
 import (
 	"context"
 	"fmt"
-	"runtime/metrics"
+	"runtime"
 	"time"
 )
 
@@ -33,24 +33,11 @@ func (s *Skill) healthCheck(context.Context, noArgs) answer {
 	}}
 }
 
-// heap returns the bytes of the heap that are used and reserved. Unlike runtime.ReadMemStats it
-// does not stop other goroutines.
+// heap returns the bytes of the heap that are used and reserved.
 func heap() (used, total uint64) {
-	samples := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/unused:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
-	}
-	metrics.Read(samples)
-	for _, s := range samples {
-		if s.Value.Kind() == metrics.KindUint64 {
-			total += s.Value.Uint64()
-		}
-	}
-	if samples[0].Value.Kind() == metrics.KindUint64 {
-		used = samples[0].Value.Uint64()
-	}
-	return used, total
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, m.HeapSys - m.HeapReleased
 }
 
 func mebibytes(n uint64) string { return fmt.Sprintf("%dMB", (n+1<<19)>>20) }

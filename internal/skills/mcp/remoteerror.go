@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -123,7 +124,7 @@ type remoteFailure struct {
 func (f *remoteFailure) Error() string { return f.text }
 func (f *remoteFailure) Unwrap() error { return f.err }
 
-var webAddress = regexp.MustCompile(`(https?://)(?:[^/\s"?#]*@)?([^/\s"?#@]+)[^\s"]*`)
+var webAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(https?://)(?:[^/\s"?#]*@)?([^/\s"?#@]+)[^\s"]*`) })
 
 // withoutURLs reduces each URL in a text to its server.
-func withoutURLs(text string) string { return webAddress.ReplaceAllString(text, "$1$2") }
+func withoutURLs(text string) string { return webAddress().ReplaceAllString(text, "$1$2") }
