@@ -89,9 +89,10 @@ func (b *base) under(found *image.InspectResponse) bool {
 // grow makes an image of a container that stands on a base, is filled, and is never
 // started: nothing of the base runs here.
 func (d *Daemon) grow(ctx context.Context, p *plan) (err error) {
-	labels := ownLabels("", newStart()) // of no job: others will use the image too
+	start := newStart()
+	labels := ownLabels("", start) // of no job: others will use the image too
 	config := p.image.Config
-	id, err := d.api.Create(ctx, "", container.CreateRequest{
+	id, err := d.api.Create(ctx, nameOf(start, "image"), container.CreateRequest{
 		Config: &container.Config{
 			Image:           p.base.id, // not the name: that may mean another image by now
 			Entrypoint:      config.Entrypoint,

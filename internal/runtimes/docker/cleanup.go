@@ -6,8 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/moby/moby/api/types/container"
 
 	"github.com/perstack-go/perstack/internal/owner"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
@@ -82,6 +86,17 @@ func (s *Site) Close() error {
 	return s.closed
 }
 
+// nameOf returns the name of a container or a network of one start of perstack.
+func nameOf(start, what string) string { return "perstack-" + start + "-" + what }
+
+// hasOurName reports whether we named a container. Its labels alone do not say that we made it:
+// an image that a user commits from a container of ours gives them to every container on it.
+func hasOurName(c container.Summary) bool {
+	return slices.ContainsFunc(c.Names, func(name string) bool {
+		return strings.HasPrefix(strings.TrimPrefix(name, "/"), nameOf(c.Labels[labelRun], ""))
+	})
+}
+
 // remove removes the containers and networks that have the labels and that doomed
 // confirms, and waits until they are gone. Containers come first: a network cannot be
 // removed while one is on it. It returns how many were removed of each.
@@ -92,7 +107,7 @@ func (d *Daemon) remove(ctx context.Context, doomed func(labels map[string]strin
 	}
 	var ids []string
 	for _, c := range found {
-		if doomed(c.Labels) {
+		if doomed(c.Labels) && hasOurName(c) {
 			ids = append(ids, c.ID)
 		}
 	}

@@ -96,7 +96,7 @@ func (s *Site) connectNetworks(ctx context.Context) error {
 	return errors.Join(innerErr, outerErr)
 }
 
-func (s *Site) name(what string) string { return "perstack-" + s.start + "-" + what }
+func (s *Site) name(what string) string { return nameOf(s.start, what) }
 
 // makeLimit bounds one request that makes something.
 const makeLimit = time.Minute

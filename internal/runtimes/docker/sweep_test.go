@@ -9,6 +9,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/go-json-experiment/json"
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
@@ -175,5 +176,25 @@ func TestLabels(t *testing.T) {
 	}
 	if a, b := newStart(), newStart(); a == b || len(a) != 12 {
 		t.Errorf("starts %s and %s", a, b)
+	}
+}
+
+// A container that inherited the labels of ours, from an image that a user committed, is not ours.
+func TestContainersOfOurs(t *testing.T) {
+	labels := ownLabels("job", "0a1b2c")
+	for _, test := range []struct {
+		names []string
+		ours  bool
+	}{
+		{[]string{"/perstack-0a1b2c-runtime"}, true},
+		{[]string{"perstack-0a1b2c-image"}, true}, // as Podman writes it
+		{[]string{"/brave_curie"}, false},
+		{[]string{"/perstack-ffffff-runtime"}, false},
+		{[]string{"/my-perstack-0a1b2c-runtime"}, false},
+		{nil, false},
+	} {
+		if got := hasOurName(container.Summary{Names: test.names, Labels: labels}); got != test.ours {
+			t.Errorf("%v: ours %v", test.names, got)
+		}
 	}
 }
