@@ -124,16 +124,16 @@ func newConverter(jobID string, x *index, opts Options, add func(event.Event) (i
 
 // A turn is a checkpoint while its events are made.
 type turn struct {
-	*converter
-	head  *checkpoint
-	cp    *event.Checkpoint
-	run   *run
-	point *point
-	began int64 // when the step began
-	usage event.Usage
-	seq   int64
-	asked bool // a generation was recorded
-	ended bool // so was the answer
+	converter *converter
+	head      *checkpoint
+	cp        *event.Checkpoint
+	run       *run
+	point     *point
+	began     int64 // when the step began
+	usage     event.Usage
+	seq       int64
+	asked     bool // a generation was recorded
+	ended     bool // so was the answer
 }
 
 // checkpoint adds the events of a step, which end with its checkpoint.
@@ -200,7 +200,7 @@ func (t *turn) stepUsage(base *point) event.Usage {
 	if base != nil {
 		before = base.usage
 	} else if by := t.cp.DelegatedBy; by != nil {
-		if parent := t.byID[by.CheckpointID]; parent != nil && len(parent.delegates) == 1 {
+		if parent := t.converter.byID[by.CheckpointID]; parent != nil && len(parent.delegates) == 1 {
 			before = parent.usage
 		}
 	}
@@ -221,8 +221,8 @@ func (t *turn) spend() event.Usage {
 
 // record adds an event at a time.
 func (t *turn) record(at int64, body event.Body) error {
-	seq, err := t.add(event.Event{
-		ID: t.opts.NewID(), Timestamp: at, JobID: t.jobID, RunID: t.run.id,
+	seq, err := t.converter.add(event.Event{
+		ID: t.converter.opts.NewID(), Timestamp: at, JobID: t.converter.jobID, RunID: t.run.id,
 		ExpertKey: t.cp.Expert.Key, StepNumber: t.cp.StepNumber, Body: body,
 	})
 	t.seq = seq
@@ -253,7 +253,7 @@ func (t *turn) parent() *event.Parent {
 	}
 	link := *by
 	link.Unknown = nil
-	if p := t.byID[by.CheckpointID]; p != nil {
+	if p := t.converter.byID[by.CheckpointID]; p != nil {
 		link.RunID = p.run.id
 	}
 	if store.CheckID(link.RunID) != nil {

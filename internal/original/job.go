@@ -62,8 +62,8 @@ type entry struct {
 	Error      *event.Failure   `json:"error"`
 }
 
-// A place is a step of a Run.
-type place struct {
+// A stepOfRun identifies a step.
+type stepOfRun struct {
 	runID string
 	step  int
 }
@@ -72,7 +72,7 @@ type place struct {
 type index struct {
 	checkpoints []*checkpoint // in the order in which they were made
 	skills      map[string]string
-	retries     map[place]string
+	retries     map[stepOfRun]string
 	failures    map[string]*event.Failure // by checkpoint
 	models      map[string]setting        // by Run
 	startedAt   int64                     // 0 if it is not known
@@ -94,7 +94,7 @@ type setting struct {
 // they can occur in the conversation.
 func (j *Job) look(secrets *secret.Set) (*index, error) {
 	x := &index{
-		skills: make(map[string]string), retries: make(map[place]string),
+		skills: make(map[string]string), retries: make(map[stepOfRun]string),
 		failures: make(map[string]*event.Failure), models: make(map[string]setting),
 	}
 	known := make(map[string]*checkpoint)
@@ -197,7 +197,7 @@ func (x *index) add(jobID, kind string, at int64, file string, e entry, known ma
 		x.skills[c.ID] = c.SkillName
 	}
 	if kind == "retry" {
-		x.retries[place{e.RunID, e.StepNumber}] = e.Reason
+		x.retries[stepOfRun{e.RunID, e.StepNumber}] = e.Reason
 	}
 	c := e.Checkpoint
 	if c == nil {

@@ -20,12 +20,12 @@ func (t *turn) start(base *point, fresh []*event.Message) ([]*event.Message, err
 	if b.InputMessages == nil {
 		b.InputMessages = []*event.Message{}
 	}
-	s := t.index.models[t.head.RunID]
+	s := t.converter.index.models[t.head.RunID]
 	b.Model, b.Provider = s.Model, s.provider
 	at := t.began
-	if !t.imported {
-		t.imported, b.Imported = true, new(t.opts.Import)
-		if began := t.index.startedAt; began > 0 && began < at {
+	if !t.converter.imported {
+		t.converter.imported, b.Imported = true, new(t.converter.opts.Import)
+		if began := t.converter.index.startedAt; began > 0 && began < at {
 			at = began
 		}
 	}
@@ -104,11 +104,11 @@ var errOrder = errors.New("its messages have an order that no Run leaves")
 
 // say records the messages of the step.
 func (t *turn) say(messages []*event.Message) error {
-	if reason := t.index.retries[place{t.head.RunID, t.cp.StepNumber}]; reason != "" && len(messages) > 0 && !isReason(messages[len(messages)-1].Text()) {
+	if reason := t.converter.index.retries[stepOfRun{t.head.RunID, t.cp.StepNumber}]; reason != "" && len(messages) > 0 && !isReason(messages[len(messages)-1].Text()) {
 		if err := t.generate(); err != nil {
 			return err
 		}
-		return t.all(event.Retry{Reason: t.opts.Secrets.Redact(reason), NewMessages: messages, Usage: t.spend()})
+		return t.all(event.Retry{Reason: t.converter.opts.Secrets.Redact(reason), NewMessages: messages, Usage: t.spend()})
 	}
 	for len(messages) > 0 {
 		m := messages[0]
@@ -118,7 +118,7 @@ func (t *turn) say(messages []*event.Message) error {
 			err = t.all(event.FinishAllToolCalls{ToolMessage: t.answerRef(m)})
 			t.answered()
 		case m.Type == event.ExpertMessage && hasCalls(m):
-			messages, err = t.turn(messages)
+			messages, err = t.callTools(messages)
 			if err != nil {
 				return err
 			}
@@ -151,9 +151,9 @@ func (t *turn) answer(m *event.Message, results *event.ToolMessageRef, last bool
 	return t.all(event.CallTools{NewMessage: m, ToolCalls: []event.ToolCall{}, Usage: t.spend()})
 }
 
-// turn records a message with calls, and their results if they follow. It returns the messages
+// callTools records a message with calls, and their results if they follow. It returns the messages
 // after them.
-func (t *turn) turn(messages []*event.Message) ([]*event.Message, error) {
+func (t *turn) callTools(messages []*event.Message) ([]*event.Message, error) {
 	m := messages[0]
 	t.point.open = t.calls(m)
 	t.point.results, t.point.delegates = map[string]bool{}, map[string]event.ExpertRef{}
@@ -223,7 +223,7 @@ func (t *turn) end(next string) error {
 	case event.StatusInit, event.StatusProceeding:
 		t.point.stopped = false
 		if next == "" {
-			next = t.opts.NewID()
+			next = t.converter.opts.NewID()
 		}
 		return t.all(event.ContinueToNextStep{NextCheckpointID: next})
 	case event.StatusCompleted:
@@ -249,13 +249,13 @@ func (t *turn) failed() error {
 	}
 	failure := t.cp.Error
 	if failure == nil {
-		failure = t.index.failures[t.head.ID]
+		failure = t.converter.index.failures[t.head.ID]
 	}
 	if failure == nil {
 		failure = &event.Failure{Name: "Error", Message: "The original recorded no message."}
 	}
 	clean := *failure
-	clean.Name, clean.Message = t.opts.Secrets.Redact(clean.Name), t.opts.Secrets.Redact(clean.Message)
+	clean.Name, clean.Message = t.converter.opts.Secrets.Redact(clean.Name), t.converter.opts.Secrets.Redact(clean.Message)
 	return t.all(event.StopRunByError{Error: clean, Usage: t.spend()})
 }
 
@@ -282,7 +282,7 @@ func (t *turn) wait(status event.Status) error {
 	b := event.CallDelegate{}
 	for _, d := range t.cp.DelegateTo {
 		t.point.delegates[d.ToolCallID] = d.Expert
-		if c, ok := t.children[call{t.head.ID, d.ToolCallID}]; ok {
+		if c, ok := t.converter.children[call{t.head.ID, d.ToolCallID}]; ok {
 			b.Delegates = append(b.Delegates, event.DelegateRun{ToolCallID: d.ToolCallID, RunID: c.runID, Expert: d.Expert})
 		}
 	}
@@ -312,7 +312,7 @@ func (t *turn) calls(m *event.Message) []event.ToolCall {
 // skillOf returns the skill of a call. If nothing tells it, a name of a base tool means the base
 // skill: the original looked there first.
 func (t *turn) skillOf(p event.Part) string {
-	if name := t.index.skills[p.ToolCallID]; name != "" {
+	if name := t.converter.index.skills[p.ToolCallID]; name != "" {
 		return name
 	}
 	for _, c := range t.cp.PendingToolCalls {

@@ -36,26 +36,26 @@ func newImport(h *host.Host, runF func(context.Context, *ImportOptions) error) *
 	}
 	cmd := &cobra.Command{
 		Use:   "import <directory>",
-		Short: "Make jobs of the original Perstack readable",
-		Long: `Make jobs of the original Perstack, the program in TypeScript, readable: perstack reads
-their checkpoints and events and writes a journal for each of them into the history of
-this project. The files of the original stay as they are.
+		Short: "Import jobs that the original Perstack recorded",
+		Long: `Import jobs that the original Perstack, written in TypeScript, recorded. For each job,
+perstack reads the checkpoints and events of the original and writes a journal into the
+history of this project. The files of the original do not change.
 
-The directory is the one that contains "jobs", or the project that it lies in. A job
-that was imported before is left as it is, and no job is replaced. Keys of providers,
-and those in env files and in the settings of the original, are removed from the texts.
+The directory is the original's "perstack" directory, which contains "jobs", or the
+project around it. A job that is already in the history is skipped. Keys of providers,
+including those in the original's env files and settings, are removed from the text.
 
-perstack log shows an imported job like any other, and says that another program
-recorded it. It cannot be continued: nothing proves that its files are what happened,
-and they do not say what it was allowed to do.
+perstack log shows an imported job like any other and says that another program recorded
+it. You cannot continue an imported job: its files do not prove what happened, and they
+do not say what the job was allowed to do.
 
-Exit codes: 0 if every job is imported, now or before; 1 if one could not be; 2 for a
-directory that has none.`,
-		Example: `  perstack jobs import perstack        the directory of the original in this project
-  perstack jobs import ~/old-project`,
+Exit codes: 0 if all jobs are imported, now or earlier; 1 if a job cannot be imported; 2
+if the directory contains no jobs.`,
+		Example: `  perstack jobs import perstack        the original's directory in this project
+  perstack jobs import ~/old-project   another project`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return host.Usagef("name the directory with the jobs of the original: the one that contains \"jobs\", or the project that it lies in")
+				return host.Usagef("name the directory of the original's jobs: the one that contains \"jobs\", or the project around it")
 			}
 			return nil
 		},
