@@ -9,7 +9,7 @@ import (
 )
 
 // commandWords are flags and commands of the program perstack.
-var commandWords = regexp.MustCompile(`(^|[\s("])(--[a-z][a-z-]*|perstack (run|log|install|docker|inspect|jobs|models|egress|trust)\b)`)
+var commandWords = regexp.MustCompile(`(^|[\s("'\x60:,;/])(--[a-z][a-z-]*|perstack (completion|demo|docker|egress|help|inspect|install|jobs|log|mcp|models|run|schema|trust|validate|version)\b)`)
 
 // ofTheCommandLine are the packages that have flags, and those that are made for tests.
 const ofTheCommandLine = "cmd/... internal/cli/... bench/... test/... examples/..."
@@ -23,25 +23,34 @@ func commandWordsInLibraries(t *tree) (found []finding) {
 	return found
 }
 
-// commandWords looks at the strings of a file with more than one word. Descriptions in the
-// schema of perstack.toml are documentation of the command line, and left out.
+// commandWords looks at the strings of a file that have more than one word. Descriptions in the
+// schema of perstack.toml are documentation of the command line, and left out, and so is what
+// method more adds to the reference page of that file.
 func (f *source) commandWords() (found []finding) {
+	documented := make(map[ast.Node]bool)
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		if pair, ok := n.(*ast.KeyValueExpr); ok {
 			if key, ok := pair.Key.(*ast.Ident); ok && key.Name == "Description" {
 				return false
 			}
 		}
+		if call, ok := n.(*ast.CallExpr); ok && f.dir == "internal/manifest" {
+			if method, ok := call.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "more" {
+				for _, argument := range call.Args {
+					documented[argument] = true
+				}
+			}
+		}
 		lit, ok := n.(*ast.BasicLit)
-		if !ok || lit.Kind != token.STRING {
+		if !ok || lit.Kind != token.STRING || documented[lit] {
 			return true
 		}
 		text, err := strconv.Unquote(lit.Value)
-		if err != nil || len(strings.Fields(text)) < 3 {
+		if err != nil || len(strings.Fields(text)) < 2 {
 			return true
 		}
 		if word := commandWords.FindString(text); word != "" {
-			found = append(found, f.at(lit, "a message names %s, which programs that embed perstack do not have", strings.Trim(word, ` ("`)))
+			found = append(found, f.at(lit, "a message names %s, which programs that embed perstack do not have", strings.TrimLeft(word, " (\"'`:,;/")))
 		}
 		return true
 	})
