@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -16,8 +17,8 @@ import (
 // Some programs write beside themselves: server-memory keeps its memory in the directory of its
 // own code. So a skill is started from a copy of its package, in a directory of its own, which it
 // can write to. The copy is small: dependencies are links to the package cache. Before each start
-// the files of the package are compared with the cache and restored; what the skill has added
-// stays.
+// the files of the package are compared with the cache and restored. Data that the skill has added
+// stays; code that it has added is removed.
 
 // A Placed is a package that is ready to be started for one skill.
 type Placed struct {
@@ -57,10 +58,24 @@ func (s *Store) Place(ctx context.Context, p *lockfile.Package, program, dir str
 		}
 		argv = append(slices.Clip(argv[:len(argv)-1]), filepath.Join(dir, filepath.FromSlash(own), below))
 	}
+	var removed []string
 	if err == nil {
-		err = restore(dir, wanted)
+		removed, err = restore(dir, wanted)
+	}
+	if len(removed) > 0 {
+		tell(note, "removed what it had added beside its program and would have loaded as code: "+listed(removed))
 	}
 	return Placed{Argv: argv, Read: []string{home}}, err
+}
+
+// listed names the first of some files.
+func listed(names []string) string {
+	const enough = 3
+	rest := ""
+	if more := len(names) - enough; more > 0 {
+		names, rest = names[:enough], fmt.Sprintf(", and %d more", more)
+	}
+	return safeText(strings.Join(names, ", ")) + rest
 }
 
 // copyNPM lists what a copy of an npm package has: its own files, and links to what it needs. Node

@@ -144,6 +144,93 @@ func TestPlaceRestores(t *testing.T) {
 	}
 }
 
+// planted is a program that loads modules in each way that Node has.
+const planted = `#!/usr/bin/env node
+let said = require('./lib') + ' ' + require('./part') + ' '
+for (const name of ['./extra', './extra.json', './new', './plug.so']) {
+  try { said += JSON.stringify(require(name)) } catch {}
+}
+console.log(said)`
+
+// What a skill adds beside its program is kept if it is data, and never loaded if it is code.
+func TestPlaceKeepsDataOnly(t *testing.T) {
+	r := newRegistry(t)
+	r.publish("tool", "1.0.0", map[string]any{"bin": "./cli.js"}, map[string]string{
+		"cli.js": planted, "lib.js": "module.exports = 'lib'", "part/index.js": "module.exports = require('../lib')",
+	})
+	s := store(t, r.URL)
+	locked := resolve(t, s, npx("tool", "1.0.0"))
+	const evil = "module.exports = 'evil'"
+	tests := []struct {
+		name, text string
+		mode       os.FileMode
+		kept       bool
+	}{
+		{"lib", evil, 0o600, false}, // Node takes it before lib.js
+		{"part.js", evil, 0o600, false},
+		{"part/lib.js", evil, 0o600, false},
+		{"extra.js", evil, 0o600, false},
+		{"extra.NODE", evil, 0o600, false},
+		{"new/index.js", evil, 0o600, false},
+		{"new/package.json", `{"main":"notes.txt"}`, 0o600, false},
+		{"part/package.json", `{"main":"notes.txt"}`, 0o600, false},
+		{"new/node_modules/x/data.txt", "", 0o600, false},
+		{"plug.so", evil, 0o600, false},
+		{"plug.so.1", evil, 0o600, false},
+		{"part/__pycache__/x.pyc", "", 0o600, false},
+		{"x.pth", "import evil", 0o600, false},
+		{"helper", "#!/bin/sh", 0o700, false},
+		{"memory.jsonl", "{}", 0o600, true},
+		{"extra.json", "{}", 0o644, true},
+		{"new/notes.txt", evil, 0o600, true},
+		{"new/deep/CURRENT", "x", 0o600, true},
+		{"lib.db", "x", 0o600, true},
+		{"store.sqlite", "x", 0o600, true},
+	}
+	dir := t.TempDir()
+	place(t, s, locked, dir)
+	own := filepath.Join(dir, modules, "tool")
+	for _, tt := range tests {
+		path := filepath.Join(own, filepath.FromSlash(tt.name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(tt.text), tt.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Symlink("memory.jsonl", filepath.Join(own, "link.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var notes []string
+	placed, err := s.Place(t.Context(), locked, "", dir, func(note string) { notes = append(notes, note) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(output(t, s, placed.Argv)); got != "lib lib {}{}" {
+		t.Errorf("it says %q", got)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "removed what it had added beside its program") || !strings.Contains(notes[0], " more") {
+		t.Errorf("notes %q", notes)
+	}
+	for _, tt := range tests {
+		text, err := os.ReadFile(filepath.Join(own, filepath.FromSlash(tt.name)))
+		if kept := err == nil && string(text) == tt.text; kept != tt.kept && (tt.mode&0o100 == 0 || runtime.GOOS != "windows") {
+			t.Errorf("%s: kept %t, %v", tt.name, kept, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(own, "link.json")); err == nil {
+		t.Error("a link is kept")
+	}
+	// With nothing to remove, nothing is said.
+	notes = nil
+	if _, err := s.Place(t.Context(), locked, "", dir, func(note string) { notes = append(notes, note) }); err != nil || len(notes) > 0 {
+		t.Errorf("notes %q, %v", notes, err)
+	}
+}
+
 // T7: a package whose files were changed in the cache is not started. It is fetched again, or
 // refused if that is not allowed.
 func TestTamperedCache(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 
 // A manifest is what we use of a package.json.
 type manifest struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
-	Bin     programs `json:"bin"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Bin     bins   `json:"bin"`
 }
 
 const maxManifest = 4 << 20 // bytes; some have long histories in them
@@ -40,16 +40,16 @@ func readPackage(dir string) (*manifest, error) {
 	return m, nil
 }
 
-// programs are the files that a package offers to run, by name. The only one may come
+// bins are the files that a package offers to run, by name. The only one may come
 // without a name.
-type programs map[string]string
+type bins map[string]string
 
 // UnmarshalJSONFrom takes both forms.
-func (p *programs) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (p *bins) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == '"' {
 		var only string
 		err := json.UnmarshalDecode(d, &only)
-		*p = programs{"": only}
+		*p = bins{"": only}
 		return err
 	}
 	return json.UnmarshalDecode(d, (*map[string]string)(p))
@@ -78,9 +78,9 @@ func (s *Store) startOf(dir, name, program string) ([]string, error) {
 
 // choose does as npx does: the one asked for, the only one, or the one that is called
 // like the package.
-func (p programs) choose(own, program string) (file string, err error) {
+func (p bins) choose(own, program string) (file string, err error) {
 	if only, ok := p[""]; ok && len(p) == 1 {
-		p = programs{own: only}
+		p = bins{own: only}
 	}
 	names := slices.Sorted(maps.Keys(p))
 	for i, name := range names {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -33,48 +34,58 @@ const maxList = 16 << 20 // bytes
 const attempts = 3
 
 // restore brings a directory to a state in which it has the wanted items. They come after the
-// directories that they are in. Other files stay, except those of an older version, and other
-// packages among the modules: they would be loaded instead of those that were verified.
-func restore(dir string, wanted []item) (err error) {
+// directories that they are in. Data of the skill stays. What it has added and an interpreter would
+// load is removed and returned: it would run at the next start, although it was never verified.
+func restore(dir string, wanted []item) (removed []string, err error) {
 	for range attempts {
-		if err = restoreOnce(dir, wanted); err == nil {
-			return nil
+		var more []string
+		more, err = restoreOnce(dir, wanted)
+		if removed = append(removed, more...); err == nil {
+			return removed, nil
 		}
 	}
-	return fmt.Errorf("make a copy of it: %w", err)
+	return nil, fmt.Errorf("make a copy of it: %w", err)
 }
 
-func restoreOnce(dir string, wanted []item) error {
+func restoreOnce(dir string, wanted []item) (removed []string, err error) {
 	root, err := os.OpenRoot(dir) // nothing outside is reached, whatever links the skill has made
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
-	c := &copyDir{root, make(map[string]bool, len(wanted))}
+	c := &copyDir{root: root, wanted: make(map[string]bool, len(wanted)), stems: make(map[string]bool)}
 	for _, it := range wanted {
 		c.wanted[it.name] = true
+		dir, base := path.Split(it.name)
+		for i := range base {
+			if base[i] == '.' {
+				c.stems[dir+base[:i]] = true
+			}
+		}
 	}
 	if err := c.removeOld(); err != nil {
-		return err
+		return nil, err
 	}
 	for _, it := range wanted {
 		if err := c.bring(it); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, it := range wanted {
 		if it.kind.IsDir() {
 			if err := c.removeStrange(it.name); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return c.writeList(wanted)
+	return c.removed, c.writeList(wanted)
 }
 
 type copyDir struct {
-	root   *os.Root
-	wanted map[string]bool
+	root    *os.Root
+	wanted  map[string]bool
+	stems   map[string]bool // the names of wanted items without their endings
+	removed []string        // what the skill had added and an interpreter would load
 }
 
 // removeOld removes files of an older version of the package.
@@ -197,29 +208,83 @@ func (c *copyDir) copyFile(it item) error {
 	return errors.Join(err, to.Chmod(it.mode()), to.Close())
 }
 
-// removeStrange removes what the skill has put into a directory of the copy, if code would be
-// loaded from there instead of from the verified files: everything among the modules, and what
-// tells Node where modules are.
+// removeStrange removes what the skill has put into a directory of the copy, as far as an
+// interpreter would load it: everything among the modules, and elsewhere all that is no data.
 func (c *copyDir) removeStrange(dir string) error {
-	d, err := c.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	names, err := d.Readdirnames(-1)
-	d.Close()
+	names, err := c.list(dir)
 	if err != nil {
 		return err
 	}
 	holdsModules := dir == modules || dir == uvModules || path.Dir(dir) == modules && isScope(dir)
 	for _, name := range names {
 		at := path.Join(dir, name)
-		if !c.wanted[at] && (holdsModules || name == modules || name == manifestName) {
-			if err := c.root.RemoveAll(at); err != nil {
-				return err
-			}
+		switch {
+		case c.wanted[at]:
+		case holdsModules:
+			err = c.root.RemoveAll(at)
+		default:
+			err = c.removeCode(at, 0)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// maxDepth is how many directories of a skill's own can lie in each other. Deeper ones are removed.
+const maxDepth = 32
+
+// removeCode removes what the skill has added, unless it is data. A directory is kept, with the data
+// in it. Links and special files are not kept: they can lead to anything.
+func (c *copyDir) removeCode(at string, depth int) error {
+	info, err := c.root.Lstat(at)
+	switch {
+	case err != nil && isGone(err):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().IsRegular() && !c.isLoaded(at, info):
+		return nil
+	case !info.IsDir() || depth == maxDepth || isLoaderName(path.Base(at)):
+		c.removed = append(c.removed, at)
+		return c.root.RemoveAll(at)
+	}
+	if err := c.root.Chmod(at, 0o700); err != nil {
+		return err
+	}
+	names, err := c.list(at)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := c.removeCode(path.Join(at, name), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLoaded reports whether an interpreter would load a file that the skill has added. Node takes
+// the file "lib" for require("./lib") before it looks for lib.js.
+func (c *copyDir) isLoaded(at string, info fs.FileInfo) bool {
+	return programs.IsCodeName(at) || isLoaderName(path.Base(at)) || info.Mode()&0o111 != 0 || c.stems[at]
+}
+
+// isLoaderName reports whether a name tells Node or Python what to load.
+func isLoaderName(name string) bool {
+	return slices.ContainsFunc([]string{modules, manifestName, "__pycache__", "pyvenv.cfg"}, func(known string) bool {
+		return strings.EqualFold(name, known)
+	})
+}
+
+func (c *copyDir) list(dir string) ([]string, error) {
+	d, err := c.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
 }
 
 func (c *copyDir) writeList(wanted []item) error {

@@ -171,3 +171,54 @@ func TestEntryOf(t *testing.T) {
 		}
 	}
 }
+
+// Code that a skill adds beside its Python program is not loaded at the next start. Data stays.
+func TestUVPlaceKeepsDataOnly(t *testing.T) {
+	testkit.Need(t, "python3")
+	s, _ := uvStore(t)
+	got := fetch(t, s, clock, debian)
+	image := &Store{Dir: t.TempDir(), Commands: s.Commands, Sealed: true}
+	if err := os.Mkdir(filepath.Join(image.Dir, "uv"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(got.Dir, filepath.Join(image.Dir, "uv", uvDigest(clock))); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	start := func() string {
+		placed, err := image.Place(t.Context(), clock, "", dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return output(t, s, placed.Argv)
+	}
+	want := "tick ['clock-server'] False\n"
+	if said := start(); said != want {
+		t.Fatalf("it says %q", said)
+	}
+	// The compiled code has the time and the size of the source, so Python would take it.
+	plant := `import importlib.util, marshal, os, struct, sys
+source = sys.argv[1]
+info = os.stat(source)
+code = compile("print('evil')", source, "exec")
+at = importlib.util.cache_from_source(source)
+os.makedirs(os.path.dirname(at))
+head = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, int(info.st_mtime), info.st_size)
+open(at, "wb").write(head + marshal.dumps(code))
+`
+	own := filepath.Join(dir, uvModules, "clock_server")
+	output(t, s, []string{"python3", "-c", plant, filepath.Join(own, "__init__.py")})
+	for name, text := range map[string]string{"../helper.py": "print('evil')", "evil.so": "x", "memory.json": "{}"} {
+		if err := os.WriteFile(filepath.Join(own, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said := start(); said != want {
+		t.Errorf("it says %q", said)
+	}
+	for name, kept := range map[string]bool{"__pycache__": false, "evil.so": false, "memory.json": true} {
+		if _, err := os.Lstat(filepath.Join(own, name)); (err == nil) != kept {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -39,9 +39,9 @@ func candidates(argv []string, isThere func(path string) bool) (all []candidate)
 		case !strings.HasPrefix(arg, "-"):
 			found := operand(kind, arg, open)
 			all = append(all, found...)
-			open = open && !looksLikeCode(arg) && !slices.ContainsFunc(found, func(c candidate) bool { return isThere(c.path) })
+			open = open && !IsCodeName(arg) && !slices.ContainsFunc(found, func(c candidate) bool { return isThere(c.path) })
 		case joined:
-			all = append(all, candidate{path: value, certain: looksLikeCode(value), dir: isDirFlag(flag)})
+			all = append(all, candidate{path: value, certain: IsCodeName(value), dir: isDirFlag(flag)})
 		case i+1 < len(argv) && isDirFlag(arg):
 			i++
 			all = append(all, candidate{path: argv[i], dir: true})
@@ -55,7 +55,7 @@ func candidates(argv []string, isThere func(path string) bool) (all []candidate)
 
 // operand returns what an argument without a dash can name.
 func operand(kind, arg string, open bool) []candidate {
-	certain := looksLikeCode(arg)
+	certain := IsCodeName(arg)
 	if !open {
 		return []candidate{{path: arg, certain: certain}}
 	}
@@ -102,6 +102,14 @@ func interpreterOf(program string) string {
 	return ""
 }
 
+// ignoresVariables reports whether a command line tells Python to ignore its variables (-I, -E). Then
+// PYTHONPYCACHEPREFIX does not keep it from compiled code beside the program.
+func ignoresVariables(argv []string) bool {
+	return slices.ContainsFunc(argv, func(arg string) bool {
+		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.ContainsAny(arg, "IE")
+	})
+}
+
 // IsPython reports whether a program runs Python.
 func IsPython(program string) bool { return interpreterOf(program) == "python" }
 
@@ -111,18 +119,21 @@ func isDirFlag(flag string) bool {
 
 // codeEndings are the endings of files that are code, whichever program reads them.
 var codeEndings = strings.Fields(`
-	.js .mjs .cjs .jsx .ts .mts .cts .tsx .node .wasm .py .pyw .pyc .pyz .whl .rb .pl .pm .php .phar .lua .sh .bash .zsh .fish .ps1 .bat .cmd
+	.js .mjs .cjs .jsx .ts .mts .cts .tsx .node .wasm .py .pyw .pyc .pyo .pyd .pyz .pth .whl .egg .rb .pl .pm .php .phar .lua .sh .bash .zsh .fish .ps1 .bat .cmd
 	.exe .dll .so .dylib .jar .class .war .go .rs .swift .kts .groovy .jl .r .ex .exs .erl .tcl .awk .applescript`)
 
-func looksLikeCode(path string) bool {
-	return slices.Contains(codeEndings, strings.ToLower(filepath.Ext(path)))
+// IsCodeName reports whether an interpreter or a loader takes a file for code by the ending of its
+// name.
+func IsCodeName(path string) bool {
+	name := strings.ToLower(filepath.Base(path))
+	return slices.Contains(codeEndings, filepath.Ext(name)) || strings.Contains(name, ".so.") // as in libx.so.1
 }
 
 func hasSeparator(path string) bool { return strings.ContainsAny(path, `/`+string(filepath.Separator)) }
 
 // isCode reports whether a file can be run by itself.
 func isCode(path string, info fs.FileInfo) bool {
-	if looksLikeCode(path) || info.Mode()&0o111 != 0 {
+	if IsCodeName(path) || info.Mode()&0o111 != 0 {
 		return info.Mode().IsRegular()
 	}
 	f, err := userfile.OpenRegular(path)
