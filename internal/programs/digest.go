@@ -22,23 +22,24 @@ import (
 // blanks and its path, as sha256sum writes it, in the order of the paths. The text is empty if
 // nothing of the program lies in the workspace.
 //
-// Some files are left out: env files, which containers do not see; .git; and __pycache__, which
-// Python does not read if PYTHONPYCACHEPREFIX names another directory.
+// Some files are left out: env files, which containers do not see; the directory .git; and compiled
+// code in __pycache__, which Python does not read if PYTHONPYCACHEPREFIX names another directory. A
+// file that cannot be read is an error: it could be another one at the next start.
 func (p *Program) Digest() (string, error) {
 	lines := make(map[string]string)
-	for _, name := range p.Links {
-		lines[name] = p.sumOf(name)
+	add := func(name string, _ fs.FileInfo) (err error) {
+		lines[name], err = p.sumOf(name)
+		return err
 	}
-	for _, name := range p.Files {
-		lines[name] = p.sumOf(name)
+	var err error
+	for _, name := range slices.Concat(p.Links, p.Files) {
+		err = errors.Join(err, add(name, nil))
 	}
 	for _, dir := range p.Dirs {
-		if err := p.walk(dir, func(name string, _ fs.FileInfo) error {
-			lines[name] = p.sumOf(name)
-			return nil
-		}); err != nil {
-			return "", fmt.Errorf("read the program of a skill: %w", err)
-		}
+		err = errors.Join(err, p.walk(dir, add))
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the program of a skill: %w", err)
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
@@ -47,42 +48,51 @@ func (p *Program) Digest() (string, error) {
 	return b.String(), nil
 }
 
-// The words for what has no content.
-const (
-	absent     = "absent"
-	unreadable = "unreadable"
-)
+// absent is the word for a file that does not exist.
+const absent = "absent"
 
 // sumOf describes one name. A link is its target, and never followed.
-func (p *Program) sumOf(name string) string {
+func (p *Program) sumOf(name string) (string, error) {
 	path := p.path(name)
 	info, err := os.Lstat(path)
-	switch {
-	case userfile.Absent(err):
-		return absent
-	case err != nil:
-		return unreadable
-	case info.Mode()&fs.ModeSymlink != 0:
+	if userfile.Absent(err) {
+		return absent, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	if info.Mode()&fs.ModeSymlink != 0 {
 		target, err := os.Readlink(path)
-		if err != nil {
-			return unreadable
-		}
-		sum := sha256.Sum256([]byte("link to " + filepath.ToSlash(target)))
-		return hex.EncodeToString(sum[:])
-	case !info.Mode().IsRegular():
-		return unreadable
+		io.WriteString(sum, "link to "+filepath.ToSlash(target)) // it never fails
+		return hex.EncodeToString(sum.Sum(nil)), err
 	}
 	f, err := userfile.OpenRegular(path)
 	if err != nil {
-		return unreadable
+		return "", err
 	}
 	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(f, maxBytes+1)); err != nil {
-		return unreadable
+	n, err := io.Copy(sum, io.LimitReader(f, maxBytes+1))
+	if err == nil && n > maxBytes {
+		err = fmt.Errorf("%s has more than %d MiB", path, maxBytes>>20)
 	}
-	return hex.EncodeToString(sum.Sum(nil))
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
+
+// isLeftOut reports whether something is no part of a program. A name that a loader takes for code
+// is none of an env file, and a directory is none: people call virtual environments .env.
+func (p *Program) isLeftOut(path string, mode fs.FileMode) bool {
+	base := filepath.Base(path)
+	switch {
+	case mode.IsDir():
+		return base == ".git"
+	case filepath.Base(filepath.Dir(path)) == "__pycache__":
+		return !p.compiled && mode.IsRegular() && filepath.Ext(base) == ".pyc"
+	}
+	return isEnvFile(base)
+}
+
+func isEnvFile(base string) bool { return workspace.IsEnvFile(base) && !IsCodeName(base) }
 
 // walk calls do with everything in a directory that is no directory, in order. It follows no
 // links.
@@ -95,13 +105,11 @@ func (p *Program) walk(dir string, do func(name string, info fs.FileInfo) error)
 		if err != nil || !inside {
 			return errors.Join(err, errOutside(inside))
 		}
-		switch base := d.Name(); {
-		case workspace.IsEnvFile(base), d.IsDir() && (base == ".git" || base == "__pycache__"):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir():
+		leftOut := p.isLeftOut(path, d.Type())
+		switch {
+		case d.IsDir() && leftOut:
+			return fs.SkipDir
+		case d.IsDir() || leftOut:
 			return nil
 		}
 		info, err := d.Info()
@@ -134,27 +142,30 @@ func quoted(name string) string {
 func Check(text string) error {
 	last := ""
 	for line := range strings.Lines(text) {
-		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		if !ok || name == "" || !strings.HasSuffix(line, "\n") || !isSum(sum) {
-			return fmt.Errorf("%q is not a digest and a path", strings.TrimSuffix(line, "\n"))
+		line, ended := strings.CutSuffix(line, "\n")
+		sum, name, ok := strings.Cut(line, "  ")
+		if !ok || name == "" || !ended || !isSum(sum) {
+			return fmt.Errorf("%q is not a digest and a path", line)
 		}
+		plain := name
 		if strings.HasPrefix(name, `"`) {
-			if plain, err := strconv.Unquote(name); err != nil || quoted(plain) != name {
-				return fmt.Errorf("%s is not a path", name)
-			}
-		} else if quoted(name) != name {
+			plain, _ = strconv.Unquote(name) // what is not quoted is no path, as the empty text is none
+		}
+		switch {
+		case plain == "" || quoted(plain) != name:
 			return fmt.Errorf("%q is not a path", name)
-		}
-		if last == name {
+		case plain == last:
 			return fmt.Errorf("%s is there twice", name)
+		case plain < last:
+			return fmt.Errorf("%s is not in the order of the paths", name)
 		}
-		last = name
+		last = plain
 	}
 	return nil
 }
 
 func isSum(s string) bool {
-	return s == absent || s == unreadable || len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+	return s == absent || len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // Compare says in what the files of a program differ from those that were pinned; "" if they are

@@ -13,8 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/perstack-go/perstack/internal/workspace"
 )
 
 // A Program is what a skill is started from, as far as it lies in the workspace. All paths are
@@ -26,8 +24,9 @@ type Program struct {
 	// Bare are those of Files whose directory is not covered, with the reason.
 	Bare []Bare
 
-	dir     string   // of the workspace, without links
-	aliases []string // other paths of it
+	dir      string   // of the workspace, without links
+	aliases  []string // other paths of it
+	compiled bool     // Python can read compiled code beside the program
 }
 
 // A Bare is a file of a program that is covered alone: files beside it can change.
@@ -47,7 +46,7 @@ func Find(dir string, argv []string, aliases ...string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{dir: real, aliases: aliases}
+	p := &Program{dir: real, aliases: aliases, compiled: ignoresVariables(argv)}
 	for _, c := range candidates(argv, p.isThere) {
 		p.add(c)
 	}
@@ -86,7 +85,7 @@ func (p *Program) LinkPaths() (paths []string) {
 func (p *Program) isThere(path string) bool {
 	end, _ := p.resolve(path)
 	_, err := os.Lstat(end)
-	return err == nil && !workspace.IsEnvFile(filepath.Base(end))
+	return err == nil && !isEnvFile(filepath.Base(end))
 }
 
 func (p *Program) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
@@ -107,7 +106,7 @@ func (p *Program) add(c candidate) {
 		}
 	case info.IsDir() && c.dir:
 		p.addDir(name)
-	case info.IsDir(), workspace.IsEnvFile(filepath.Base(end)):
+	case info.IsDir(), isEnvFile(filepath.Base(end)):
 	case c.certain || c.operand || isCode(end, info):
 		p.Files = append(p.Files, name)
 	}

@@ -2,6 +2,7 @@ package programs
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -176,6 +177,81 @@ func TestCompare(t *testing.T) {
 	}
 	if got := Compare(pinned, digest()); !strings.Contains(got, "l has changed") {
 		t.Error(got)
+	}
+}
+
+// What is left out of the digest is nothing that a loader takes for code.
+func TestLeftOut(t *testing.T) {
+	dir := project(t, map[string]string{
+		"srv/package.json": "{}", "srv/index.js": "a", "srv/.env": "KEY=1", "srv/.env.local": "KEY=1", "srv/.git/config": "", "srv/__pycache__/x.cpython-311.pyc": "",
+		"srv/.env.js": "b", "srv/.ENV.Py": "b", "srv/.env.d/x.js": "c", "srv/sub/.env/bin/activate": "d", "srv/__pycache__/x.py": "e", "srv/.hidden/x": "f", "srv/node_modules/m/.git": "g",
+		".env.cjs": "h",
+	})
+	names := func(argv ...string) string {
+		text, err := find(t, dir, argv...).Digest()
+		if err != nil || Check(text) != nil {
+			t.Fatal(text, err, Check(text))
+		}
+		var all []string
+		for line := range strings.Lines(text) {
+			all = append(all, strings.TrimSpace(line[64:]))
+		}
+		return strings.Join(all, " ")
+	}
+	const want = "srv/.ENV.Py srv/.env.d/x.js srv/.env.js srv/.hidden/x srv/__pycache__/x.py srv/index.js srv/node_modules/m/.git srv/package.json srv/sub/.env/bin/activate"
+	if got := names("node", "srv/index.js"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := names("node", ".env.cjs"); got != ".env.cjs" {
+		t.Errorf("got %s", got)
+	}
+	// Python that ignores its variables reads compiled code.
+	if got := names("python3", "-I", "srv/index.js"); !strings.Contains(got, "srv/__pycache__/x.cpython-311.pyc") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What cannot be read has no digest.
+func TestUnreadable(t *testing.T) {
+	dir := project(t, map[string]string{"srv/package.json": "{}", "srv/index.js": "a", "big.js": ""})
+	listener, err := net.Listen("unix", filepath.Join(dir, "srv", "s"))
+	if err != nil {
+		t.Skip(err)
+	}
+	defer listener.Close()
+	if text, err := find(t, dir, "node", "srv/index.js").Digest(); err == nil {
+		t.Errorf("a socket has a digest: %s", text)
+	}
+	if err := os.Truncate(filepath.Join(dir, "big.js"), maxBytes+1); err != nil {
+		t.Skip(err)
+	}
+	if text, err := find(t, dir, "node", "big.js").Digest(); err == nil || !strings.Contains(err.Error(), "more than 512 MiB") {
+		t.Errorf("a part of a file has a digest: %s, %v", text, err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	sum := strings.Repeat("0", 64)
+	for text, want := range map[string]string{
+		"":                                     "",
+		sum + "  a\nabsent  b\n":               "",
+		sum + "  a\n" + sum + "  \"b\\nc\"\n":  "",
+		sum + "  b\n" + sum + "  a\n":          "not in the order",
+		sum + "  a\n" + sum + "  a\n":          "twice",
+		sum + "  a\nabsent  b\nabsent  a\n":    "not in the order",
+		"unreadable  a\n":                      "not a digest and a path",
+		sum + "  a":                            "not a digest and a path",
+		sum + "  \n":                           "not a digest and a path",
+		sum + "  \"a\"\n":                      "not a path",
+		sum + "  \"a\n":                        "not a path",
+		sum + "  \"\"\n":                       "not a path",
+		sum + "  \"\\x61\"\n":                  "not a path",
+		sum[1:] + "  a\n":                      "not a digest and a path",
+		strings.ToUpper("a"+sum[1:]) + "  a\n": "not a digest and a path",
+	} {
+		if err := Check(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/programs"
 )
 
 // DataName is the name of the directory for data of a skill: its own name, as far as a directory
@@ -81,13 +80,13 @@ func MakeData(in string) (string, func() error, error) {
 }
 
 // NeedsData reports whether a skill has a directory for its data: a package writes beside its
-// program, a skill without the workspace starts there, and Python keeps compiled code there.
+// program, and a skill without the workspace starts there.
 func NeedsData(k *expert.Skill) bool {
 	if k.Type != expert.StdioSkill || k.BuiltIn {
 		return false
 	}
 	_, isPackage := k.Package()
-	return isPackage || k.Workspace == expert.WorkspaceNone || programs.IsPython(k.Command)
+	return isPackage || k.Workspace == expert.WorkspaceNone
 }
 
 // NeedData reports whether a skill of some Experts has a directory for its data.

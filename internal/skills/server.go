@@ -139,13 +139,10 @@ func (s *set) command(t *start) (mcp.Process, error) {
 		s.req.Stop(fmt.Errorf("skill %q: %w", t.skill.Name, err)) // no other call may try again
 		return mcp.Process{}, err
 	}
-	if inWorkspace && programs.IsPython(argv[0]) {
-		dir, err := t.data(s)
-		if err != nil {
-			return mcp.Process{}, err
-		}
-		// The digests leave compiled code out, so Python must not find it beside the program.
-		t.server.Set["PYTHONPYCACHEPREFIX"] = filepath.Join(dir, "pycache")
+	if inWorkspace {
+		// The digests leave compiled code out, so Python must find none, and leave none for the next
+		// start. It can be started by any program, such as a shell. Nothing can be at this path.
+		t.server.Set["PYTHONPYCACHEPREFIX"] = filepath.Join(os.DevNull, "pycache")
 	}
 	if !inWorkspace && programs.IsPython(argv[0]) {
 		// Otherwise a module of the workspace would come before those of the program.
