@@ -368,3 +368,32 @@ func TestCheckWritable(t *testing.T) {
 		t.Errorf("a read-only directory: %v", err)
 	}
 }
+
+// T15: definitions that would take seconds to check are refused before they are parsed.
+func TestTooManyMembers(t *testing.T) {
+	lock := func(tools, commas int) string {
+		definition := `{"inputSchema":{},"name":"x","y":[1` + strings.Repeat(",1", commas-2) + `]}`
+		var b strings.Builder
+		digest := strings.Repeat("0", 64)
+		b.WriteString("version = '1'\ngeneratedAt = 1\nconfigPath = 'perstack.toml'\n[experts.a]\nkey = 'a'\nname = 'a'\nversion = '1.0.0'\n" +
+			"instruction = 'x'\ndelegates = []\ntags = []\ndefinition = '" + digest + "'\n[experts.a.skills.s]\ndigest = '" + digest + "'\n")
+		for range tools {
+			b.WriteString("[[experts.a.toolDefinitions]]\nskillName = 's'\nname = 'x'\ndefinition = '" + definition + "'\ndigest = '" + digest + "'\n")
+		}
+		return b.String()
+	}
+	for _, tt := range []struct {
+		tools, commas int
+		refused       bool
+	}{{1, maxCommas, false}, {1, maxCommas + 1, true}, {maxAllCommas / maxCommas, maxCommas, false}, {maxAllCommas/maxCommas + 1, maxCommas, true}} {
+		_, problems := parseLock("perstack.lock", []byte(lock(tt.tools, tt.commas)))
+		// Another digest is found in each that was parsed; the first three problems are reported.
+		r, root := toml.ReadTree("perstack.lock", []byte(lock(tt.tools, tt.commas)))
+		reader := &lockReader{Reader: r}
+		reader.lock(root)
+		refused := slices.ContainsFunc(reader.Problems, func(p toml.Problem) bool { return strings.Contains(p.Message, "too many members") })
+		if refused != tt.refused || len(problems) == 0 {
+			t.Errorf("%d tools with %d commas: %v, %v", tt.tools, tt.commas, refused, problems)
+		}
+	}
+}

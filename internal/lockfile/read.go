@@ -21,6 +21,11 @@ import (
 const (
 	maxLock      = 16 << 20
 	maxLockTools = 1000
+
+	// The commas of one definition, and of all, which bound its members. JSON with millions of members
+	// takes many seconds to sort.
+	maxCommas    = 20_000
+	maxAllCommas = 400_000
 )
 
 // InstallAgain is the hint of every error that a new lockfile cures. Programs that can
@@ -83,7 +88,7 @@ func unreadable(path string, err error) error {
 func parseLock(path string, data []byte) (*Lock, toml.Problems) {
 	const enough = 3
 	base, root := toml.ReadTree(path, data)
-	r, l := &lockReader{base}, (*Lock)(nil)
+	r, l := &lockReader{Reader: base}, (*Lock)(nil)
 	if root != nil && !r.Partial {
 		l = r.lock(root)
 	}
@@ -103,7 +108,10 @@ func parseLock(path string, data []byte) (*Lock, toml.Problems) {
 }
 
 // lockReader turns the tree into a Lock.
-type lockReader struct{ *toml.Reader }
+type lockReader struct {
+	*toml.Reader
+	commas int // of all definitions so far
+}
 
 func (r *lockReader) lock(root *toml.Node) *Lock {
 	t := r.Table(root)
@@ -251,6 +259,11 @@ func (r *lockReader) lockedTool(t *toml.Table) (Tool, bool) {
 		return Tool{}, false
 	}
 	n := t.Node.Fields["definition"]
+	commas := strings.Count(definition, ",")
+	if r.commas += commas; commas > maxCommas || r.commas > maxAllCommas {
+		r.Fault(n.KeyAt, n.Path(), "the definitions of the tools have too many members to be checked in time", "")
+		return Tool{}, false
+	}
 	tool, err := ParseTool([]byte(definition))
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package toml
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,4 +68,18 @@ func TestManyFaults(t *testing.T) {
 		}
 	}
 	attack.Held(t, "T15", 1)
+}
+
+// T15: a file with millions of values is refused.
+func TestTooManyValues(t *testing.T) {
+	for name, text := range map[string]string{
+		"items":  "a = [" + strings.Repeat("1,", maxValues) + "]",
+		"keys":   strings.Repeat("a = 1\n", maxValues+1),
+		"tables": strings.Repeat("[a]\n", maxValues+1),
+	} {
+		r, _ := ReadTree("f", []byte(text))
+		if !slices.ContainsFunc(r.Problems, func(p Problem) bool { return strings.Contains(p.Message, "more than 250000 values") }) {
+			t.Errorf("%s: %d problems", name, len(r.Problems))
+		}
+	}
 }

@@ -18,6 +18,10 @@ const (
 	// maxKeys bounds the keys of one table. The decoder of go-toml compares
 	// each with all others, which takes many seconds for a megabyte of them.
 	maxKeys = 1024
+
+	// maxValues bounds the values, tables and keys of a file. A lockfile of 16 MiB can have millions,
+	// which take seconds to read.
+	maxValues = 250_000
 )
 
 type kind int
@@ -88,6 +92,13 @@ type builder struct {
 	excessAt int
 
 	decoder decoderCost
+	values  int
+}
+
+func (b *builder) count(at int) {
+	if b.values++; b.values > maxValues {
+		b.exceed(at, fmt.Sprintf("the file has more than %d values", maxValues))
+	}
 }
 
 // search looks a key of a table up, and counts what the decoder does for it.
@@ -113,7 +124,9 @@ func (b *builder) build(data []byte) (*Node, error) {
 	root := &Node{Kind: KindTable, Fields: map[string]*Node{}}
 	current := root
 	for b.excess == "" && b.parser.NextExpression() {
-		switch e := b.parser.Expression(); e.Kind {
+		e := b.parser.Expression()
+		b.count(int(e.Raw.Offset))
+		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			current = b.header(root, e)
 		case unstable.KeyValue:
@@ -127,6 +140,7 @@ func (b *builder) build(data []byte) (*Node, error) {
 func (b *builder) child(parent *Node, key string, at int) *Node {
 	n := &Node{parent: parent, key: key, At: at, KeyAt: at, depth: parent.depth + 1}
 	b.decoder.add(n)
+	b.count(at)
 	if n.depth > MaxDepth {
 		b.exceed(at, fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth))
 	}
