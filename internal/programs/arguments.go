@@ -45,6 +45,9 @@ func candidates(argv []string, isThere func(path string) bool) (all []candidate)
 		case i+1 < len(argv) && isDirFlag(arg):
 			i++
 			all = append(all, candidate{path: argv[i], dir: true})
+		case i+1 < len(argv) && kind == "node" && isLoaderFlag(arg): // the script is still to come
+			i++
+			all = append(all, candidate{path: argv[i], certain: IsCodeName(argv[i]), operand: true, dir: true})
 		case i+1 < len(argv) && kind == "python" && arg == "-m":
 			i++
 			all, open = append(all, module(argv[i])...), false
@@ -115,6 +118,11 @@ func IsPython(program string) bool { return interpreterOf(program) == "python" }
 
 func isDirFlag(flag string) bool {
 	return slices.Contains([]string{"--directory", "--project", "--prefix", "--cwd", "--dir", "-C", "--manifest-path", "--chdir"}, flag)
+}
+
+// isLoaderFlag reports whether a flag of Node names code that is loaded before the script.
+func isLoaderFlag(flag string) bool {
+	return slices.Contains([]string{"-r", "--require", "--import", "--loader", "--experimental-loader", "--preload"}, flag)
 }
 
 // codeEndings are the endings of files that are code, whichever program reads them.

@@ -70,6 +70,8 @@ func TestFind(t *testing.T) {
 		{"node ./srv/dist/missing.js", "srv/dist/missing.js", "srv", "", 0},
 		{"node missing.js", "missing.js", "", "", 1},
 		{"node --require=./srv/lib/c.js server.js", "server.js srv/lib/c.js", "srv", "", 1},
+		{"node --import ./srv/lib/c.js server", "server.js srv/lib/c.js", "srv", "", 1},
+		{"node -r dotenv/config server data.db", "server.js", "", "", 1},
 		{"node --env-file .env server", "server.js", "", "", 1},
 		{"node link.js", "srv/dist/index.js", "srv", "link.js", 0},
 		{"./away", "", "", "away", 0},
