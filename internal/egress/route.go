@@ -103,18 +103,17 @@ func (p *Proxy) reachThrough(ctx context.Context, host string) (net.Conn, string
 	if err != nil {
 		return nil, "", refused(ReasonUnreached, "the upstream proxy does not answer")
 	}
-	if err := p.upstream.ask(ctx, conn, host); err != nil {
+	if err := p.upstream.ask(ctx, conn, net.JoinHostPort(host, strconv.Itoa(tlsPort))); err != nil {
 		_ = conn.Close()
 		return nil, "", refused(ReasonUnreached, "the upstream proxy did not connect to %s: %s", host, err)
 	}
 	return conn, "", nil
 }
 
-// ask makes the upstream proxy connect to the host.
-func (u *upstream) ask(ctx context.Context, conn net.Conn, host string) error {
+// ask makes the upstream proxy connect to host:port.
+func (u *upstream) ask(ctx context.Context, conn net.Conn, authority string) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	authority := net.JoinHostPort(host, strconv.Itoa(tlsPort))
 	text := "CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n"
 	if u.secret != "" {
 		text += "Proxy-Authorization: Basic " + u.secret + "\r\n"

@@ -17,6 +17,7 @@ var libraries = []struct {
 	{"golang.org/x/text", "internal/workspace internal/cli/lines", "Unicode forms of names, widths of characters"},
 	{"golang.org/x/sys", "internal/workspace internal/sandbox/... internal/owner store/file internal/cli/host", "system calls"},
 	{"golang.org/x/net/publicsuffix", "internal/netaddr", "below which domains anybody can have a name"},
+	{"golang.org/x/net/http/httpproxy", "internal/egress", "which proxy the user configured for an address"},
 	{"golang.org/x/mod", "internal/manifest", "comparing versions"},
 	{"golang.org/x/time", "internal/egress", "how often a client of the proxy can ask"},
 	{"golang.org/x/term", "internal/cli/host", "is a person at the other end"},
