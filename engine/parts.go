@@ -43,6 +43,9 @@ type Parts struct {
 	// CacheDir is where packages of skills are kept. Without it, skills that are packages
 	// cannot be started.
 	CacheDir string
+	// PackageHosts are hosts that npm and uv can reach when they fetch packages, besides the
+	// registries of their own configuration: host, or host:port.
+	PackageHosts []string
 	// DataDir is where each skill has a directory of its own for what it writes beside its
 	// program. It belongs to one project. Without it, such data is lost when the job ends.
 	DataDir string

@@ -2,10 +2,14 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
+	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
 )
 
@@ -16,6 +20,9 @@ const UserFileName = "config.toml"
 // a perstack.toml, it never comes from elsewhere.
 type UserConfig struct {
 	Consent []Consent
+	// PackageHosts are hosts that npm and uv can reach besides their registries, as host or
+	// host:port.
+	PackageHosts []string
 }
 
 // A Consent says what projects in a directory get without a question.
@@ -51,8 +58,11 @@ func RequestKinds() (words []string) {
 	return words
 }
 
-// maxConsent bounds the entries of consent.
-const maxConsent = 1000
+// maxConsent and maxPackageHosts bound the entries of lists.
+const (
+	maxConsent      = 1000
+	maxPackageHosts = 1000
+)
 
 // userKeys are the keys of the user's configuration.
 var userKeys = sync.OnceValue(func() []key[UserConfig] {
@@ -60,6 +70,8 @@ var userKeys = sync.OnceValue(func() []key[UserConfig] {
 		custom("consent", "What projects can ask for without a question.", "list of tables", func() *jsonSchema {
 			return &jsonSchema{Type: "array", MaxItems: maxConsent, Items: schemaOf("What the projects in one directory can ask for.", consentKeys())}
 		}, (*reader).consent).without("nothing").more("see [consent](#consent)"),
+		row("packageHosts", "Hosts that npm and uv can reach besides the registries of their configuration.", list(maxPackageHosts, "A host, or host:port; the port is 443 by default.", text(1, 255, hostAndPort)), func(u *UserConfig, all []string) { u.PackageHosts = all }).
+			without("none").more("see [package hosts](#package-hosts)"),
 	}
 })
 
@@ -81,6 +93,17 @@ func wholePath(s string) (string, string) {
 		return "", ""
 	}
 	return "is not a whole path", "begin it with / or ~/"
+}
+
+// hostAndPort accepts a host, which can be an address, with an optional port.
+func hostAndPort(s string) (string, string) {
+	u, err := url.Parse("https://" + s)
+	if err == nil && u.Host == s && netaddr.HostReach(u.Hostname()) != netaddr.NoHost {
+		if n, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16); err == nil && n > 0 && !strings.HasSuffix(s, ":") {
+			return "", ""
+		}
+	}
+	return "is not a host", "write files.example.com or files.example.com:8443"
 }
 
 func (r *reader) consent(t *toml.Table, u *UserConfig) {

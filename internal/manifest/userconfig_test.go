@@ -3,6 +3,7 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,10 @@ func TestParseUser(t *testing.T) {
 	want := &UserConfig{Consent: []Consent{{"~/work", []RequestKind{RequestVariables, RequestBaseURL}}, {Project: "/srv"}}}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("%v (-want +got)\n%s", problems, diff)
+	}
+	hosts := []string{"files.example.com", "10.0.0.1:8080", "[::1]:4873", "registry"}
+	if got, problems := ParseUser("config.toml", []byte(`packageHosts = ["`+strings.Join(hosts, `", "`)+`"]`)); got == nil || !slices.Equal(got.PackageHosts, hosts) {
+		t.Errorf("hosts: %v, %v", got, problems)
 	}
 	if got, problems := ParseUser("config.toml", nil); got == nil || len(problems) > 0 {
 		t.Errorf("an empty file: %v, %v", got, problems)
@@ -31,6 +36,10 @@ func TestParseUser(t *testing.T) {
 		"[[consent]]\nproject = '/'\nallow = ['x']":  `unknown value "x"`,
 		"[[consent]]\nproject = '/'\nallows = ['x']": `did you mean "allow"?`,
 		"[[consent]": "config.toml:1:",
+		"packageHosts = ['https://files.example.com/x']": "is not a host; write files.example.com or files.example.com:8443",
+		"packageHosts = ['files.example.com:0']":         "is not a host",
+		"packageHosts = ['a:b@files.example.com']":       "is not a host",
+		"packageHosts = ['files.example.com:']":          "is not a host",
 	} {
 		if got, problems := ParseUser("config.toml", []byte(text)); got != nil || !strings.Contains(problems.Error(), want) {
 			t.Errorf("%q\ngot  %v\nwant %s", text, problems.Error(), want)
@@ -69,9 +78,12 @@ func TestUserConfigPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, example, _ := strings.Cut(page, "```toml\n")
-	example, _, found := strings.Cut(example, "```")
-	if config, problems := ParseUser("config.toml", []byte(example)); !found || config == nil || len(config.Consent) != 1 {
+	example := ""
+	for _, block := range strings.Split(page, "```toml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		example += block
+	}
+	if config, problems := ParseUser("config.toml", []byte(example)); config == nil || len(config.Consent) != 1 || len(config.PackageHosts) != 2 {
 		t.Errorf("the example: %v", problems)
 	}
 	for _, kind := range RequestKinds() {

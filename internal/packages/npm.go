@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -54,9 +55,15 @@ func neverIn(dir string) string { return filepath.Join(dir, manifestName, "no-pr
 // npm runs npm in a directory of ours, which has a package.json, and returns what it
 // wrote.
 func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (string, error) {
-	program, args := npmProgram(s.Environ)
-	out, err := s.run(ctx, "npm", sandbox.Command{
-		Program: program, Args: slices.Concat(args, []string{command}, flags, fixed(neverIn(dir))), Dir: dir, Set: setup(s.Environ),
+	c := s.npmCommand(dir, command, flags...)
+	c.Args = append(c.Args, "--noproxy=") // a variable cannot make it empty
+	c.Set = setup(s.Environ)
+	maps.DeleteFunc(c.Set, func(name, _ string) bool {
+		key, _ := npmKey(name)
+		return slices.Contains([]string{"proxy", "https-proxy", "http-proxy", "noproxy"}, key)
+	})
+	out, err := s.runBehind(ctx, "npm", c, []string{"npm_config_proxy", "npm_config_https_proxy"}, func(ctx context.Context) (egress.Reach, error) {
+		return s.npmReach(ctx, dir)
 	})
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
@@ -68,9 +75,14 @@ func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (
 		if strings.Contains(stderr, neverIn(dir)) || strings.Contains(stderr, "spawn ENOTDIR") || strings.Contains(stderr, noNode) {
 			return "", errNotPublished
 		}
-		return "", &npmFailure{npmError(out.ExitCode, hide(setup(s.Environ), stderr)), stderr}
+		return "", npmError(out.ExitCode, hide(setup(s.Environ), stderr))
 	}
 	return out.Stdout.String(), nil
+}
+
+func (s *Store) npmCommand(dir, command string, flags ...string) sandbox.Command {
+	program, args := npmProgram(s.Environ)
+	return sandbox.Command{Program: program, Args: slices.Concat(args, []string{command}, flags, fixed(neverIn(dir))), Dir: dir}
 }
 
 // npmProgram returns what starts npm. On Windows npm is a batch file, which a shell would
@@ -91,7 +103,7 @@ func npmProgram(environ []string) (program string, args []string) {
 // run runs a package manager to its end. The error says that it could not be started or
 // did not come to an end; a failure of the program itself is in the outcome.
 func (s *Store) run(ctx context.Context, name string, c sandbox.Command) (sandbox.Outcome, error) {
-	c.Environ, c.Timeout, c.MaxOutput = s.Environ, patience, 1<<20
+	c.Timeout, c.MaxOutput = patience, 1<<20
 	out, err := s.Commands.Run(ctx, c)
 	switch {
 	case err != nil:

@@ -25,6 +25,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/userfile"
@@ -38,6 +39,9 @@ type Store struct {
 	// Environ is the environment in which the user started perstack: it says where npm is,
 	// and how it is configured. It must not contain variables from files of a project.
 	Environ []string
+	// Hosts are further hosts that npm and uv can reach, as host or host:port. Some registries
+	// serve files from another host.
+	Hosts []string
 	// Fresh asks the registry again about packages that were resolved before: the version may
 	// be exact, but its dependencies have versions of their own.
 	Fresh bool
@@ -49,6 +53,7 @@ type Store struct {
 
 	mu    sync.Mutex
 	turns map[string]chan struct{} // by work; holds a value while it is done
+	reach *egress.Reach            // of npm; nil until it is known
 }
 
 // Resolve asks the registry what a package is now, and returns it pinned. A version that
@@ -95,7 +100,7 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 		}
 	}
 	if _, err := s.npm(ctx, dir, "install", flags...); err != nil {
-		return nil, s.discreet(ctx, dir, err)
+		return nil, err
 	}
 	text, err := userfile.Read(filepath.Join(dir, lockName), maxTree)
 	if err != nil {

@@ -27,6 +27,7 @@ type registry struct {
 	packages map[string]map[string]map[string]any // name, version, manifest
 	tarballs map[string][]byte                    // by path
 	asked    []string
+	moved    map[string]string // redirects, by path
 	// before is called with each request.
 	before func(*http.Request)
 }
@@ -46,6 +47,10 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, q.URL.Path)
+	if to, ok := r.moved[q.URL.Path]; ok {
+		http.Redirect(w, q, to, http.StatusFound)
+		return
+	}
 	if tarball, ok := r.tarballs[q.URL.Path]; ok {
 		_, _ = w.Write(tarball) // who hung up need not hear
 		return

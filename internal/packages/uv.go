@@ -99,9 +99,9 @@ func (s *Store) uv(ctx context.Context, dir string, p *lockfile.Package, triple,
 	if python != "" {
 		args = append(args, "--python-version", python)
 	}
-	out, err := s.run(ctx, "uv", sandbox.Command{
+	out, err := s.runBehind(ctx, "uv", sandbox.Command{
 		Program: "uv", Args: append(args, canonicalUV(p.Name)+"=="+p.Version), Dir: dir, Set: uvSetup(s.Environ),
-	})
+	}, nil, s.uvReach)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
 		return errors.New("uv was not found in PATH; install it")

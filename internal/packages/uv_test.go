@@ -3,6 +3,9 @@
 package packages
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,5 +223,38 @@ open(at, "wb").write(head + marshal.dumps(code))
 		if _, err := os.Lstat(filepath.Join(own, name)); (err == nil) != kept {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A stand-in for uv that uses its proxy with curl: no real index can be reached by tests.
+func TestUVHosts(t *testing.T) {
+	testkit.Need(t, "curl")
+	evil := newAttacker(t)
+	index := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "index") }))
+	t.Cleanup(index.Close)
+	for name, tt := range map[string]struct{ ask, want string }{
+		"index":      {index.URL + "/simple/", ""},
+		"other host": {"http://" + evil.address + "/x.whl", "it needs something from " + evil.address + ", which is not a registry of your uv configuration"},
+		"by https":   {"https://" + evil.address + "/x.whl", "it needs something from " + evil.address},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := uvStore(t, "UV_INDEX=corp="+index.URL+"/simple/", "NO_PROXY=*", "no_proxy=127.0.0.1", "https_proxy=http://"+evil.address)
+			uv := filepath.Join(strings.TrimPrefix(strings.SplitN(s.Environ[0], ":", 2)[0], "PATH="), "uv")
+			text, err := os.ReadFile(uv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asks := strings.Replace(string(text), "#!/bin/sh\n", "#!/bin/sh\nhttp_proxy=$HTTP_PROXY curl -sf "+tt.ask+" >&2 || exit 1\n", 1)
+			if err := os.WriteFile(uv, []byte(asks), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Fetch(t.Context(), clock, debian, nil)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("error %v", err)
+			}
+			if n := evil.met.Load(); n > 0 {
+				t.Fatalf("%d connections to the other server", n)
+			}
+		})
 	}
 }

@@ -62,6 +62,15 @@ func (h *Host) userConfig(project, workspace string) (*manifest.UserConfig, erro
 	return config, problems.Err()
 }
 
+// PackageHosts returns the hosts that the user lets npm and uv reach in every project.
+func (h *Host) PackageHosts(project, workspace string) ([]string, error) {
+	config, err := h.userConfig(project, workspace)
+	if err != nil {
+		return nil, err
+	}
+	return config.PackageHosts, nil
+}
+
 // planted says why a file is not the word of the user: a job, or the author of the project, can
 // have written it. A project that contains the home directory is the user's own.
 func (h *Host) planted(path, project, workspace string) error {

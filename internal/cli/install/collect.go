@@ -83,6 +83,10 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 	if err != nil {
 		return nil, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
+	hosts, err := h.PackageHosts(p.config.Dir, files.Path())
+	if err != nil {
+		return nil, nil, errors.Join(err, files.Close())
+	}
 	sandboxes, remove, err := p.sandboxes(plan, files.Path())
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
@@ -100,10 +104,12 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 			Secrets:   &h.Secrets,
 			Source:    h.Source,
 			Log:       h.Logger(false),
+
+			PackageHosts: hosts,
 		},
 		Workspace: files,
 		Commands:  commands,
-		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Fresh: p.opts.Update},
+		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Hosts: hosts, Fresh: p.opts.Update},
 		Data:      data,
 		Sandboxes: sandboxes,
 	}

@@ -259,6 +259,10 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	if sealer == nil {
 		plan.say("the home directory is not known, so there is no key: the records of this job are not sealed")
 	}
+	hosts, err := opts.Host.PackageHosts(project.config.Dir, opts.workspace())
+	if err != nil {
+		return err
+	}
 	var result engine.Result
 	parts := perstack.Parts{
 		Store:     history,
@@ -275,6 +279,8 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Lean:      !out.full(),
 		Record:    out.recordFunc(),
 		Done:      func(r engine.Result) { result = r },
+
+		PackageHosts: hosts,
 	}
 	begin := sync.OnceFunc(func() { opts.begin(project.history) })
 	for e, err := range perstack.Run(running, spec, parts) {

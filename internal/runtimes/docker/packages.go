@@ -131,7 +131,7 @@ func (r *runner) image(ctx context.Context, d *Daemon, spec ImageSpec, f footing
 	}
 	commands := sandbox.NewSupervisor() // it starts nothing until npm is needed
 	defer func() { err = errors.Join(err, commands.Close()) }()
-	store := &packages.Store{Dir: r.parts.CacheDir, Commands: commands, Environ: r.parts.Environ, Offline: r.container().Offline}
+	store := &packages.Store{Dir: r.parts.CacheDir, Commands: commands, Environ: r.parts.Environ, Hosts: r.parts.PackageHosts, Offline: r.container().Offline}
 	for _, p := range f.packages {
 		pin, err := packages.PinOf(p)
 		if err != nil {

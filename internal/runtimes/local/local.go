@@ -116,7 +116,7 @@ func prepare(spec *job.Spec, parts engine.Parts, available func() error) (_ *pla
 		Lock:      lock,
 		Workspace: files,
 		Commands:  supervisor,
-		Packages:  &packages.Store{Dir: parts.CacheDir, Commands: supervisor, Environ: parts.Environ},
+		Packages:  &packages.Store{Dir: parts.CacheDir, Commands: supervisor, Environ: parts.Environ, Hosts: parts.PackageHosts},
 		Data:      data,
 		Programs:  spec.Programs,
 		Held:      held,
