@@ -96,8 +96,12 @@ func TestForwarderToken(t *testing.T) {
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n")
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || response.StatusCode != http.StatusProxyAuthRequired {
-		t.Errorf("answer %v, %v", response, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusProxyAuthRequired {
+		t.Errorf("status %d", response.StatusCode)
 	}
 }
 
