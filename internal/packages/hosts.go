@@ -45,6 +45,9 @@ func (s *Store) runBehind(ctx context.Context, name string, c sandbox.Command, v
 	for _, variable := range append(variables, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") {
 		c.Set[variable] = proxy.URL()
 	}
+	if c.Policy != nil {
+		c.Policy.Ports = []uint16{proxy.Port()}
+	}
 	out, err = s.run(ctx, name, c)
 	refused, unreached := proxy.Close()
 	switch {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
 // An attacker is a server that counts its connections. It should have none.
@@ -182,6 +184,21 @@ func TestStartedGetsNeither(t *testing.T) {
 	s := store(t, r.URL, "npm_config__auth=c2VjcmV0", "UV_INDEX_URL=https://user:secret@index.test")
 	if got := output(t, s, install(t, s, resolve(t, s, npx("tool", "")), "")); got != "\n" {
 		t.Errorf("it has %q", got)
+	}
+}
+
+// Where the kernel can enforce it, an npm that ignores its proxy reaches nothing.
+func TestProxyIgnored(t *testing.T) {
+	if err := landlock.Available(); err != nil {
+		t.Skip(err)
+	}
+	evil := newAttacker(t)
+	s := store(t, "http://"+evil.address)
+	dir := t.TempDir()
+	script(t, filepath.Join(dir, "npm"), `exec node -e "require('net').connect(`+port(evil.address)+`, '127.0.0.1').on('error', e => { console.error('npm error', e.code); process.exit(1) }).on('connect', () => process.exit(0))"`)
+	s.Environ[0] = "PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH")
+	if _, err := s.npm(t.Context(), dir, "install"); err == nil || !strings.Contains(err.Error(), "EACCES") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -57,6 +58,9 @@ func neverIn(dir string) string { return filepath.Join(dir, manifestName, "no-pr
 func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (string, error) {
 	c := s.npmCommand(dir, command, flags...)
 	c.Args = append(c.Args, "--noproxy=") // a variable cannot make it empty
+	if landlock.Available() == nil {
+		c.Policy = &landlock.Policy{Write: []string{"/"}} // the proxy is all that it can connect to
+	}
 	c.Set = setup(s.Environ)
 	maps.DeleteFunc(c.Set, func(name, _ string) bool {
 		key, _ := npmKey(name)

@@ -57,7 +57,7 @@ var arrows = []arrow{
 	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},
 	{"internal/programs", "internal/userfile internal/workspace"},
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
-	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/userfile internal/wording"},
+	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/sandbox/landlock internal/userfile internal/wording"},
 
 	{"internal/consent", values + "model internal/env internal/lockfile internal/manifest internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 
