@@ -60,7 +60,7 @@ func conversation(ctx context.Context, dir string, p programs) ([]figure, error)
 		stop()
 	}
 	lean, full, bare := costs[0], costs[1], costs[2]
-	journal, err := journalShare(ctx, dir)
+	journal, err := journalShare(ctx, p.home)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func bodies(dir string, server *llm.Server) ([]string, error) {
 }
 
 // journalShare compares the newest journal with the bytes of the messages and results it holds.
-func journalShare(ctx context.Context, dir string) (float64, error) {
-	storages, err := filepath.Glob(filepath.Join(dir, "storage-*"))
+func journalShare(ctx context.Context, home string) (float64, error) {
+	storages, err := filepath.Glob(filepath.Join(home, "storage-*"))
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +105,7 @@ func journalShare(ctx context.Context, dir string) (float64, error) {
 		}
 		return float64(info.Size()) / float64(content), nil
 	}
-	return 0, fmt.Errorf("no journal of %d steps in %s", turns, dir)
+	return 0, fmt.Errorf("no journal of %d steps in %s", turns, home)
 }
 
 // contentOf counts the bytes of an event's messages and results.

@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 )
@@ -52,16 +53,20 @@ func main() {
 }
 
 func measure(ctx context.Context, only []string) ([]figure, error) {
-	dir, err := os.MkdirTemp("", "perstack-bench-")
+	top, err := os.MkdirTemp("", "perstack-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(top)
+	binaries, err := buildAll(ctx, top)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(top, "project")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
 	if err := project(dir); err != nil {
-		return nil, err
-	}
-	binaries, err := buildAll(ctx, dir)
-	if err != nil {
 		return nil, err
 	}
 	var all []figure

@@ -27,7 +27,7 @@ func firstRequests(ctx context.Context, dir string, p programs) (trials []trial,
 			continue
 		}
 		modelName := cmp.Or(provider.DefaultModel, "gpt-5") // of a deployment
-		env := []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+		env := []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH")}
 		for name, value := range llm.Env(provider.Name, server.Root(), dir) {
 			env = append(env, name+"="+value)
 		}

@@ -38,8 +38,8 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 	if err := project(dir); err != nil {
 		return nil, err
 	}
-	history := filepath.Join(dir, "history")
-	talk, err := stoppedJob(ctx, dir, history)
+	history := filepath.Join(p.home, "history")
+	talk, err := stoppedJob(ctx, dir, p.home, history)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 
 // stoppedJob records a long job and stops it in the middle. It returns the bytes of its
 // conversation.
-func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) {
+func stoppedJob(ctx context.Context, dir, home, history string) (talk int, err error) {
 	config, problems, err := manifest.Load(filepath.Join(dir, "perstack.toml"))
 	if err == nil {
 		err = problems.Err()
@@ -83,7 +83,7 @@ func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) 
 	if !ok {
 		return 0, fmt.Errorf("no Expert in %s", dir)
 	}
-	sealer, err := sealerOf(dir)
+	sealer, err := sealerOf(home, dir)
 	if err != nil {
 		return 0, err
 	}
@@ -105,9 +105,9 @@ func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) 
 	return talk, err
 }
 
-// sealerOf returns what seals the jobs that a [command] in a directory runs.
-func sealerOf(dir string) (*store.Sealer, error) {
-	user, err := state.Find(runtime.GOOS, dir, func(string) string { return "" })
+// sealerOf returns what seals the jobs that a [command] in a directory runs, with that home.
+func sealerOf(home, dir string) (*store.Sealer, error) {
+	user, err := state.Find(runtime.GOOS, home, func(string) string { return "" })
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func skills(ctx context.Context, dir string, p programs) ([]figure, error) {
 		return nil, err
 	}
 	install := exec.CommandContext(ctx, p.perstack, "install")
-	install.Dir, install.Env = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	install.Dir, install.Env = dir, []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH")}
 	if out, err := install.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", install, err, out)
 	}

@@ -19,7 +19,10 @@ func project(dir string) error {
 }
 
 // programs are the binaries that are measured and compared with.
-type programs struct{ perstack, oneline, bare, meter, jobs, server string }
+type programs struct {
+	perstack, oneline, bare, meter, jobs, server string
+	home                                         string // of the user who runs them, outside of all workspaces
+}
 
 func buildAll(ctx context.Context, dir string) (p programs, err error) {
 	for pkg, path := range map[string]*string{
@@ -30,7 +33,8 @@ func buildAll(ctx context.Context, dir string) (p programs, err error) {
 			return p, err
 		}
 	}
-	return p, nil
+	p.home = filepath.Join(dir, "home")
+	return p, os.Mkdir(p.home, 0o700)
 }
 
 // startUp measures what a user waits for before anything happens.
@@ -98,13 +102,13 @@ func run(ctx context.Context, dir string, p programs, url string, flags ...strin
 // command is a run against a model server, each time with a history of its own.
 func command(ctx context.Context, dir string, p programs, url string, args ...string) func() *exec.Cmd {
 	return func() *exec.Cmd {
-		storage, err := os.MkdirTemp(dir, "storage-")
+		storage, err := os.MkdirTemp(p.home, "storage-")
 		if err != nil {
-			storage = dir // the run says what is wrong
+			storage = p.home // the run says what is wrong
 		}
 		cmd := exec.CommandContext(ctx, p.perstack, append([]string{"run", "--yes", storageFlag, storage}, args...)...)
 		cmd.Dir = dir
-		cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + llm.Key}
+		cmd.Env = []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + llm.Key}
 		return cmd
 	}
 }
