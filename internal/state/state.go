@@ -165,6 +165,15 @@ func (d Dir) Projects() ([]Project, error) {
 	return all, nil
 }
 
+// Gone returns the projects that have state, but are not where they were.
+func (d Dir) Gone() ([]Project, error) {
+	projects, err := d.Projects()
+	return slices.DeleteFunc(projects, func(p Project) bool {
+		_, err := os.Stat(p.Path)
+		return !errors.Is(err, fs.ErrNotExist)
+	}), err
+}
+
 // States returns the directories that hold the state of projects.
 func (d Dir) States() ([]string, error) {
 	dir := filepath.Join(string(d), projectsName)
@@ -225,8 +234,48 @@ func (p Project) Adopted() ([]string, error) {
 	return r.Adopted, err
 }
 
-// Forget removes project.json, so that the project is no longer listed. Its jobs are elsewhere.
-func (p Project) Forget() error { return os.Remove(filepath.Join(p.State, recordName)) }
+// MoveSkills moves the data of skills from another project to this one. A skill that has data here
+// keeps it; what it had there stays there.
+func (p Project) MoveSkills(from Project) error {
+	names, err := userfile.Names(from.Skills(), maxProjects)
+	if err != nil || len(names) == 0 {
+		if userfile.Absent(err) {
+			err = nil
+		}
+		return err
+	}
+	if err := os.MkdirAll(p.Skills(), 0o700); err != nil {
+		return err
+	}
+	for _, name := range names {
+		to := filepath.Join(p.Skills(), name)
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		if err := os.Rename(filepath.Join(from.Skills(), name), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forget removes project.json, so that the project is no longer listed, and the directories that
+// are empty. What the project had is elsewhere.
+func (p Project) Forget() error {
+	if err := os.Remove(filepath.Join(p.State, recordName)); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(p.State)
+	for _, e := range entries {
+		if e.IsDir() {
+			_ = os.Remove(filepath.Join(p.State, e.Name())) // fails if it is not empty
+		}
+	}
+	if err == nil {
+		_ = os.Remove(p.State)
+	}
+	return err
+}
 
 func (p Project) read() (r record, err error) {
 	data, err := userfile.Read(filepath.Join(p.State, recordName), maxRecord)

@@ -147,3 +147,55 @@ func TestTellOldHistory(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 }
+
+// A project that was moved takes the data of its skills along, and leaves no directory behind.
+func TestMoveSkills(t *testing.T) {
+	root, top := Dir(t.TempDir()), t.TempDir()
+	old, err := root.Project(filepath.Join(top, "old"))
+	if err == nil {
+		err = old.Record()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := root.Gone(); err != nil || len(gone) != 1 || gone[0] != old {
+		t.Errorf("gone are %v, %v", gone, err)
+	}
+	now, err := root.Project(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		filepath.Join(old.Skills(), "memory"): "old memory", filepath.Join(old.Skills(), "notes"): "old notes",
+		filepath.Join(now.Skills(), "notes"): "new notes",
+	} {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, "data"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move := func() {
+		t.Helper()
+		if err := now.MoveSkills(old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move()
+	for name, want := range map[string]string{"memory": "old memory", "notes": "new notes"} {
+		if data, err := os.ReadFile(filepath.Join(now.Skills(), name, "data")); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(now.Skills(), "notes")); err != nil {
+		t.Fatal(err)
+	}
+	move()
+	if err := old.Forget(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old.State); err == nil {
+		t.Error("the old project has left its directory behind")
+	}
+}

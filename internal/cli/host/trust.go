@@ -182,6 +182,10 @@ func (h *Host) Protect(ctx context.Context, history History, job, workspace stri
 	if err != nil {
 		return nil, err
 	}
+	before, err := history.state.Exposed()
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("%w; nothing was started", err)}
+	}
 	watch, err := protect.Begin(ctx, protect.Options{
 		State: history.Project.State, Workspace: workspace, Job: job, Trusted: trusted, Checked: checks, Now: h.Source.Now(),
 	})
@@ -194,14 +198,40 @@ func (h *Host) Protect(ctx context.Context, history History, job, workspace stri
 		report, err := watch.End(ctx, h.Source.Now())
 		if err == nil {
 			h.tellReport(report)
-			return result
+		} else {
+			err = fmt.Errorf("perstack cannot tell whether the run changed files that later runs read: %w; the next run in %s compares them before it starts", err, workspace)
+			result = fail(result, err)
 		}
-		err = fmt.Errorf("perstack cannot tell whether the run changed files that later runs read: %w; the next run in %s compares them before it starts", err, workspace)
-		if result != nil {
-			err = fmt.Errorf("%w\nperstack: %w", result, err)
+		if err := history.hide(before); err != nil {
+			result = fail(result, err)
 		}
-		return &ExitError{Code: max(ExitFailure, signalCode(result)), Err: err}
+		return result
 	}, nil
+}
+
+// fail adds an error to the result of a command.
+func fail(result, err error) error {
+	if result != nil {
+		err = fmt.Errorf("%w\nperstack: %w", result, err)
+	}
+	return &ExitError{Code: max(ExitFailure, signalCode(result)), Err: err}
+}
+
+// hide returns an error if other users have rights to the state of the user since a program ran,
+// and takes the rights away.
+func (h History) hide(before []string) error {
+	now, err := h.state.Exposed()
+	if err != nil {
+		return err
+	}
+	now = slices.DeleteFunc(now, func(path string) bool { return slices.Contains(before, path) })
+	if len(now) == 0 {
+		return nil
+	}
+	if err := h.state.Hide(); err != nil {
+		return err
+	}
+	return fmt.Errorf("a program of this run let other users into %s, which is private again; they may have read the key that seals the history; make a new one with: perstack jobs key --rotate", wording.And(now))
 }
 
 // checkRead reads the marks again, and refuses files that are not as the command has read them.

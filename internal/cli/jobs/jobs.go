@@ -56,10 +56,14 @@ with the path that the project had before. perstack log --all shows the paths of
 projects that have a history.
 
 The old path must not exist any more: a project that is still there keeps its history.
-A job that is running is not moved.`,
+A job that is running is not moved. The data of skills comes along.
+
+A job that worked in the old path is continued in the new one only if you say so, once:
+with --workspace and --move-workspace.`,
 		Example: `  mv ~/reports ~/work/reports
   cd ~/work/reports
-  perstack jobs adopt ~/reports`,
+  perstack jobs adopt ~/reports
+  perstack run writer "Go on." --continue --workspace . --move-workspace`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return host.Usagef("name the path that the project had; perstack log --all lists the projects that have a history")
@@ -108,6 +112,9 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	if err := project.Adopt(old); err != nil {
 		return err
 	}
+	if err := project.MoveSkills(old); err != nil {
+		return fmt.Errorf("move the data of skills: %w", err)
+	}
 	if err := protect.Adopt(old, project); err != nil {
 		return h.TrustProblem(err)
 	}
@@ -115,6 +122,9 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	if len(moved) > 0 || err == nil {
 		_, printed := fmt.Fprintf(h.Stdout, "Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(old.Path), terminal.CleanLine(project.Path))
 		err = errors.Join(err, printed)
+		if len(moved) > 0 {
+			fmt.Fprintln(h.Stdout, "To continue a job here, add --workspace . --move-workspace the first time.")
+		}
 	}
 	if err != nil {
 		return err
@@ -128,13 +138,13 @@ func (o *AdoptOptions) complete(_ *cobra.Command, args []string, _ string) ([]co
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	projects, err := dir.Projects()
+	projects, err := dir.Gone()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var paths []cobra.Completion
 	for _, p := range projects {
-		if _, err := os.Stat(p.Path); err != nil && terminal.CleanLine(p.Path) == p.Path {
+		if terminal.CleanLine(p.Path) == p.Path {
 			paths = append(paths, filepath.Clean(p.Path))
 		}
 	}

@@ -66,6 +66,9 @@ func (o *Options) nothing() error {
 		return err
 	}
 	_, err = fmt.Fprintln(o.Host.Stdout, "No data found in "+terminal.CleanLine(history.Dir))
+	if !history.Chosen && err == nil {
+		err = o.hintAtMoved()
+	}
 	if old := history.OldHistory(o.Host.Dir); old != "" && err == nil {
 		by, how := o.Host.RecordedBy(old)
 		_, err = fmt.Fprintf(o.Host.Stdout, "%s holds jobs of %s. %s\n", terminal.CleanLine(old), by, how)
@@ -197,4 +200,18 @@ func (a *everyProject) of(ctx context.Context, jobID string) (project, error) {
 	}
 	return project{}, host.Usagef("several projects have a job %s, such as %s and %s; call perstack log in one of them, without --all",
 		jobID, found[0].path, found[1].path)
+}
+
+// hintAtMoved says how to find the history of a project that was moved, if a project is gone.
+func (o *Options) hintAtMoved() error {
+	dir, err := o.Host.StateDir()
+	if err != nil {
+		return err
+	}
+	gone, err := dir.Gone()
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintln(o.Host.Stdout, "If this project was moved, run: perstack jobs adopt <old path>. perstack log --all shows the old paths.")
+	return err
 }
