@@ -63,7 +63,7 @@ with --workspace and --move-workspace.`,
 		Example: `  mv ~/reports ~/work/reports
   cd ~/work/reports
   perstack jobs adopt ~/reports
-  perstack run writer "Go on." --continue --workspace . --move-workspace`,
+  perstack run writer "Write the summary." --continue --workspace . --move-workspace`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return host.Usagef("name the path that the project had; perstack log --all lists the projects that have a history")
