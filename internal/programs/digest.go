@@ -64,7 +64,7 @@ func (p *Program) sumOf(name string) (string, error) {
 	sum := sha256.New()
 	if info.Mode()&fs.ModeSymlink != 0 {
 		target, err := os.Readlink(path)
-		io.WriteString(sum, "link to "+filepath.ToSlash(target)) // it never fails
+		_, _ = io.WriteString(sum, "link to "+filepath.ToSlash(target)) // it never fails
 		return hex.EncodeToString(sum.Sum(nil)), err
 	}
 	f, err := userfile.OpenRegular(path)
