@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/internal/userfile"
@@ -237,7 +238,7 @@ func (t *target) within(m Mark, names map[string]string) (dir string, ok bool) {
 func (r *record) compare(t *target, names map[string]string) (Mark, bool) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		_, known := r.Before.Files[name]
-		if !known && !(isBelow(r.Workspace, name) && workspace.IsTrusted(filepath.Base(name))) {
+		if !known && !(isBelow(r.Workspace, name) && canBeTrusted(filepath.Base(name))) {
 			continue
 		}
 		if m, ok := r.judge(name, t.file(names[name])); ok {
@@ -245,6 +246,13 @@ func (r *record) compare(t *target, names map[string]string) (Mark, bool) {
 		}
 	}
 	return Mark{}, false
+}
+
+// canBeTrusted reports whether perstack reads files of this name when no flag or file names them, or
+// as the user's choice of Experts.
+func canBeTrusted(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return workspace.IsTrusted(name) || ext == ".toml" || ext == ".lock"
 }
 
 // Accept removes the marks on a file as it was when it was checked. One that has changed since

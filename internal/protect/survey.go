@@ -2,12 +2,15 @@ package protect
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -35,6 +38,14 @@ func (r *record) survey(ctx context.Context) (survey, error) {
 		}
 		s.Files[at(name)] = look(at(name), true, r.Before.Files[at(name)])
 	}
+	for _, name := range found.TOML {
+		if ctx.Err() != nil {
+			return survey{}, context.Cause(ctx)
+		}
+		if err := s.experts(at(name), r.Before.Files); err != nil {
+			return survey{}, err
+		}
+	}
 	for _, path := range r.Trusted {
 		if ctx.Err() != nil {
 			return survey{}, context.Cause(ctx)
@@ -58,7 +69,34 @@ func (r *record) survey(ctx context.Context) (survey, error) {
 	return s, nil
 }
 
+// experts looks at a file that ends in .toml and at its lockfile, if it defines Experts, or did
+// before: a user can name it instead of perstack.toml.
+func (s *survey) experts(path string, before map[string]File) error {
+	if _, known := before[path]; !known && !definesExperts(path) {
+		return nil
+	}
+	if len(s.Files) >= maxFiles {
+		return fmt.Errorf("it has more than %d files that later runs read; choose another workspace", maxFiles)
+	}
+	for _, path := range []string{path, strings.TrimSuffix(path, filepath.Ext(path)) + ".lock"} {
+		s.Files[path] = look(path, true, before[path])
+	}
+	return nil
+}
+
+// definesExperts reports whether a file has a key experts at its top. One that cannot be read, or
+// has keys that are written with escapes, counts as well.
+func definesExperts(path string) bool {
+	data, err := userfile.Read(path, maxConfig)
+	return err != nil && !userfile.Absent(err) || expertsKey().Match(data)
+}
+
+var expertsKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[\s\[]*(["']?experts\b|"[^"\n]*\\)`)
+})
+
 const (
+	maxFiles   = 20_000  // that one record compares
 	maxHooks   = 1000    // names in a directory of hooks
 	maxConfig  = 1 << 20 // bytes of a git configuration
 	maxInclude = 5       // files that include each other

@@ -30,6 +30,7 @@ const (
 type Trusted struct {
 	Env    []string // files, links and directories with the name of an env file
 	Rules  []string // perstack.toml and perstack.lock
+	TOML   []string // other files and links that end in .toml: some define Experts
 	Git    []string // what git takes for a repository: directories, and files named .git
 	Closed []Closed // directories that could not be searched
 }
@@ -63,7 +64,8 @@ func EnvFiles(ctx context.Context, dir string) ([]string, error) {
 }
 
 // FindTrusted finds files that decide about later commands, at any depth: env files,
-// perstack.toml, perstack.lock and git repositories. It follows no links.
+// perstack.toml, perstack.lock, other files that can define Experts, and git repositories. It
+// follows no links.
 func FindTrusted(ctx context.Context, dir string) (Trusted, error) { return find(ctx, dir, false) }
 
 // IsTrusted reports whether a file of this name is an env file, a perstack.toml or a
@@ -89,7 +91,7 @@ func find(ctx context.Context, dir string, onlyEnv bool) (Trusted, error) {
 		}
 		return Trusted{}, fmt.Errorf("search %s for %s: %w", dir, what, err)
 	}
-	for _, paths := range [][]string{s.found.Env, s.found.Rules, s.found.Git} {
+	for _, paths := range [][]string{s.found.Env, s.found.Rules, s.found.TOML, s.found.Git} {
 		slices.Sort(paths)
 	}
 	slices.SortFunc(s.found.Closed, func(a, b Closed) int { return strings.Compare(a.Path, b.Path) })
@@ -181,6 +183,8 @@ func (s *search) judge(dir string, e fs.DirEntry, names *gitNames) (into bool, e
 		return e.IsDir() && !isGitName(folded) && folded != "node_modules", nil
 	case isRulesName(folded):
 		err = s.add(&s.found.Rules, join(dir, e.Name()))
+	case strings.HasSuffix(folded, ".toml") && !e.IsDir():
+		s.found.TOML = append(s.found.TOML, join(dir, e.Name())) // not counted: few define Experts
 	case isGitName(folded) && !e.IsDir():
 		err = s.add(&s.found.Git, join(dir, e.Name()))
 	}

@@ -78,6 +78,7 @@ func TestFindTrusted(t *testing.T) {
 	want := Trusted{
 		Env:   []string{".env", "bare/objects/.env", "node_modules/p/.env"},
 		Rules: []string{".env/perstack.toml", "a/Perstack.TOML", "a/b/perstack.lock", "node_modules/p/perstack.toml", "perstack.toml"},
+		TOML:  []string{"x.toml"},
 		Git:   []string{".git", ".git/modules/m", "bare", "common", "worktree/.git"},
 	}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
