@@ -112,6 +112,11 @@ func (l *lister) model(e *expert.Expert) {
 		path = toml.PathTo("experts", e.Name) + "." + path
 	}
 	l.added(use, path)
+	if tools := slices.Compact(slices.Sorted(slices.Values(e.ProviderTools))); len(tools) > 0 {
+		// They run at the provider, where no sandbox of ours limits what they reach.
+		l.add(manifest.RequestProvider, toml.PathTo("experts", e.Name, "providerTools"), use.Provider+" tools "+strings.Join(tools, " "),
+			"Expert %q uses tools that run at %s: %s", e.Name, use.Provider, wording.And(tools))
+	}
 	for _, d := range providers.Destinations(providers.Config{Provider: use.Provider, Model: use.Model, Setting: use.Setting, Variables: l.variable}) {
 		if d.Own {
 			continue

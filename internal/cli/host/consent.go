@@ -232,10 +232,24 @@ func (q *Question) ask(ctx context.Context) error {
 	case !yes:
 		return Usagef("not allowed; nothing was started")
 	}
+	if err := q.unchanged(list); err != nil {
+		return err
+	}
 	if q.answered = list; !q.Later {
 		q.remember(list)
 	}
 	return nil
+}
+
+// unchanged returns an error if the user was asked about other code than there is now.
+func (q *Question) unchanged(shown []consent.Request) (err error) {
+	if q.Project.Programs, err = q.programs(); err != nil {
+		return &ExitError{Code: ExitUsage, Err: err}
+	}
+	if now, err := q.open(consent.List(q.Project)); err != nil || allIn(now, shown) {
+		return err
+	}
+	return Usagef("the program of a skill changed while you were asked; nothing was started")
 }
 
 // maxQuestion is how much a question shows, in bytes. More would scroll out of sight on many

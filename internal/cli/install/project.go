@@ -64,8 +64,8 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 		return nil, err
 	}
 	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
-	noProxy := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Container: job.Container{Proxy: config.Settings.Isolation.Container.Proxy}}}}
-	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(noProxy, config.Settings, job.Settings{}, providers.Catalogue{})}
+	flags := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Sandbox: opts.Sandbox, Container: job.Container{Proxy: config.Settings.Isolation.Container.Proxy}}}}
+	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(flags, config.Settings, job.Settings{}, providers.Catalogue{})}
 	if opts.Update {
 		asks.Lock = nil // it pins nothing any more
 	}
