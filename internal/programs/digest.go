@@ -28,7 +28,9 @@ import (
 func (p *Program) Digest() (string, error) {
 	lines := make(map[string]string)
 	add := func(name string, _ fs.FileInfo) (err error) {
-		lines[name], err = p.sumOf(name)
+		if lines[name], err = p.sumOf(name); err != nil {
+			err = withQuotedPath(err)
+		}
 		return err
 	}
 	var err error
@@ -46,6 +48,15 @@ func (p *Program) Digest() (string, error) {
 		b.WriteString(lines[name] + "  " + quoted(name) + "\n")
 	}
 	return b.String(), nil
+}
+
+// withQuotedPath returns an error whose path cannot pass for text of perstack: an argument of a
+// skill names it.
+func withQuotedPath(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s %q: %w", at.Op, at.Path, at.Err)
+	}
+	return err
 }
 
 // absent is the word for a file that does not exist.

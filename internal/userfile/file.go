@@ -231,7 +231,7 @@ func Reason(err error) error {
 
 // Absent tells "there is no such file" from "it cannot be read".
 func Absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // Digest is the SHA-256 of what was read of a file, in hexadecimal.
