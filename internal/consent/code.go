@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -16,6 +17,7 @@ type Program struct {
 	Digest string   // a line for each file, as a lockfile has them
 	Named  string   // the same for a program that PATH leads to, which no lockfile has
 	Alone  []string // files of it that are compared without those beside them
+	Loads  []string // programs that find more code by themselves
 }
 
 // code says what decides which code a skill runs beside its command line: what identifies this
@@ -36,20 +38,24 @@ func (l *lister) code(e *expert.Expert, s *expert.Skill) (id, words string) {
 		return strings.Join([]string{p.Manager, p.Name, p.Version, p.Integrity, p.Tree}, "\n"), fmt.Sprintf("pinned by %s: %s@%s", l.lockName(), p.Name, p.Version)
 	case isPackage:
 		return "", "not pinned: the registry decides"
-	case all == "":
-		return "", "a program of this machine"
 	}
-	words = wording.Count(strings.Count(all, "\n"), "file") + " in the workspace"
+	same := ok && programs.Compare(pinned.Program, program.Digest) == ""
+	words = wording.Count(programs.Count(program.Digest)+programs.Count(program.Named), "file") + " in the workspace"
 	switch {
-	case ok && pinned.Program == program.Digest && program.Named == "":
+	case programs.Count(all) == 0 && (same || !ok):
+		words = "a program of this machine"
+	case same && program.Named == "":
 		words = "pinned by " + l.lockName() + ": " + words
-	case ok && pinned.Program != program.Digest:
+	case ok && !same:
 		words = "not what " + l.lockName() + " pins: " + words
 	default:
 		words = "not pinned: " + words
 	}
 	if len(program.Alone) > 0 {
 		words += ", without those beside " + wording.And(program.Alone)
+	}
+	if len(program.Loads) > 0 {
+		words += ", and what " + wording.And(program.Loads) + " can load beside that"
 	}
 	return all, words
 }

@@ -197,9 +197,13 @@ func TestCode(t *testing.T) {
 	locked := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "a  tool\n"})
 	other := with(local, func(s *lockfile.Skill) { s.Program = "b  tool\n" }, consent.Program{Digest: "a  tool\n"})
 	named := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "a  tool\n", Named: "a  bin/node\n"})
+	loaded := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "absent  .npmrc\na  tool\n", Loads: []string{"npm"}})
+	absent := with(local, nil, consent.Program{Digest: "absent  Makefile\n", Loads: []string{"make"}})
 	for r, want := range map[*consent.Request]string{
-		&named: "not pinned: 2 files in the workspace",
-		&files: "not pinned: 1 file in the workspace, without those beside tool", &locked: "pinned by perstack.lock: 1 file in the workspace", &other: "not what perstack.lock pins: 1 file in the workspace",
+		&loaded: "pinned by perstack.lock: 1 file in the workspace, and what npm can load beside that",
+		&absent: "a program of this machine, and what make can load beside that",
+		&named:  "not pinned: 2 files in the workspace",
+		&files:  "not pinned: 1 file in the workspace, without those beside tool", &locked: "pinned by perstack.lock: 1 file in the workspace", &other: "not what perstack.lock pins: 1 file in the workspace",
 	} {
 		if !strings.Contains(r.Text, "("+want+")") {
 			t.Errorf("%s, want %s", r.Text, want)

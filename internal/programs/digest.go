@@ -34,7 +34,7 @@ func (p *Program) Digest() (string, error) {
 		return err
 	}
 	var err error
-	for _, name := range slices.Concat(p.Links, p.Files) {
+	for _, name := range slices.Concat(p.Links, p.Files, p.Manifests) {
 		err = errors.Join(err, add(name, nil))
 	}
 	for _, dir := range p.Dirs {
@@ -72,22 +72,26 @@ func (p *Program) sumOf(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.New()
 	if info.Mode()&fs.ModeSymlink != 0 {
 		target, err := os.Readlink(path)
-		_, _ = io.WriteString(sum, "link to "+filepath.ToSlash(target)) // it never fails
-		return hex.EncodeToString(sum.Sum(nil)), err
+		return linkSum(target), err
 	}
 	f, err := userfile.OpenRegular(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
+	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(f, maxBytes+1))
 	if err == nil && n > maxBytes {
 		err = fmt.Errorf("%s has more than %d MiB", path, maxBytes>>20)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+func linkSum(target string) string {
+	sum := sha256.Sum256([]byte("link to " + filepath.ToSlash(target)))
+	return hex.EncodeToString(sum[:])
 }
 
 // isLeftOut reports whether something is no part of a program. A name that a loader takes for code
@@ -179,44 +183,16 @@ func isSum(s string) bool {
 	return s == absent || len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Compare says in what the files of a program differ from those that were pinned; "" if they are
-// the same.
-func Compare(pinned, now string) string {
-	if pinned == now {
-		return ""
-	}
-	before, after := parse(pinned), parse(now)
-	var found []string
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		switch sum, ok := after[name]; {
-		case (!ok || sum == absent) && before[name] != absent:
-			found = append(found, name+" is gone")
-		case ok && sum != before[name] && before[name] == absent:
-			found = append(found, name+" is new")
-		case ok && sum != before[name]:
-			found = append(found, name+" has changed")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if _, ok := before[name]; !ok {
-			found = append(found, name+" is new")
-		}
-	}
-	const enough = 3
-	if more := len(found) - enough; more > 0 {
-		found = append(found[:enough], fmt.Sprintf("and %d more", more))
-	}
-	if len(found) == 0 {
-		return "its files are listed in another way"
-	}
-	return strings.Join(found, ", ")
-}
+// Count returns how many files and links a digest has that exist.
+func Count(text string) int { return len(parse(text)) }
 
+// parse returns the digests of a text by their names. What does not exist is left out.
 func parse(text string) map[string]string {
 	lines := make(map[string]string)
 	for line := range strings.Lines(text) {
-		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		lines[name] = sum
+		if sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); sum != absent {
+			lines[name] = sum
+		}
 	}
 	return lines
 }

@@ -21,6 +21,10 @@ type Program struct {
 	Files []string // the program and its scripts, without links; some may not exist
 	Dirs  []string // directories around them that belong to the program
 	Links []string // symbolic links in the workspace that lead to them
+	// Manifests lie elsewhere and decide what is started, as package.json does; some may not exist.
+	Manifests []string
+	// Loaders find code by themselves. It is covered only as far as it lies in the files above.
+	Loaders []Loader
 	// Bare are those of Files whose directory is not covered, with the reason.
 	Bare []Bare
 
@@ -42,23 +46,69 @@ const (
 // below an alias lead there: it is where a container has the workspace. A program that is named
 // without a path is not looked for: see [Named].
 func Find(dir string, argv []string, aliases ...string) (*Program, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	p, err := in(dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{dir: real, aliases: aliases, compiled: ignoresVariables(argv)}
-	for _, c := range candidates(argv, p.isThere) {
+	p.aliases, p.compiled = aliases, ignoresVariables(argv)
+	r := p.read(argv)
+	for _, c := range r.paths {
 		p.add(c)
 	}
+	for _, m := range r.manifests {
+		p.addManifest(m)
+	}
+	p.Loaders = r.loaders
 	p.cover()
 	return p, nil
 }
 
-// Named is [Find] for a program that was found in PATH, by its absolute path.
-func Named(dir, path string) (*Program, error) { return Find(dir, []string{path}) }
+// Loaders returns the programs of a command line that find code by themselves. It is cheaper than
+// [Find].
+func Loaders(dir string, argv []string) []Loader {
+	p, err := in(dir)
+	if err != nil {
+		return nil
+	}
+	return p.read(argv).loaders
+}
+
+func (p *Program) read(argv []string) reading {
+	r := reading{isThere: p.isThere}
+	r.read(argv)
+	return r
+}
+
+// Named is [Find] for a program that was found in PATH, by its absolute path, without its arguments.
+func Named(dir, path string) (*Program, error) {
+	p, err := in(dir)
+	if err != nil {
+		return nil, err
+	}
+	p.add(candidate{path: path, certain: true})
+	p.cover()
+	return p, nil
+}
+
+func in(dir string) (*Program, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	return &Program{dir: real}, err
+}
 
 // Empty reports whether nothing of the program lies in the workspace.
-func (p *Program) Empty() bool { return len(p.Files) == 0 && len(p.Dirs) == 0 && len(p.Links) == 0 }
+func (p *Program) Empty() bool { return !p.HasCode() && len(p.Manifests) == 0 }
+
+// HasCode reports whether code of the program lies in the workspace, and not only what decides
+// which code is started.
+func (p *Program) HasCode() bool { return len(p.Files) > 0 || len(p.Dirs) > 0 || len(p.Links) > 0 }
+
+// PresentManifests are the manifests that exist.
+func (p *Program) PresentManifests() []string {
+	return slices.DeleteFunc(slices.Clone(p.Manifests), func(name string) bool {
+		_, err := os.Lstat(p.path(name))
+		return err != nil
+	})
+}
 
 // Frozen are the absolute paths that must not change while the skill can be started, without
 // links.
@@ -66,8 +116,8 @@ func (p *Program) Frozen() (paths []string) {
 	for _, name := range p.Dirs {
 		paths = append(paths, p.path(name))
 	}
-	for _, name := range p.Files {
-		if !slices.ContainsFunc(p.Dirs, func(dir string) bool { return isBelow(name, dir) }) {
+	for _, name := range unique(slices.Concat(p.Files, p.Manifests)) {
+		if !p.isCovered(name) {
 			paths = append(paths, p.path(name))
 		}
 	}
@@ -105,7 +155,7 @@ func (p *Program) add(c candidate) {
 			p.Files = append(p.Files, name)
 		}
 	case info.IsDir() && c.dir:
-		p.addDir(name)
+		p.addDir(name, c.isGo)
 	case info.IsDir(), isEnvFile(filepath.Base(end)):
 	case c.certain || c.operand || isCode(end, info):
 		p.Files = append(p.Files, name)
@@ -113,9 +163,17 @@ func (p *Program) add(c candidate) {
 }
 
 // addDir adds a directory that an interpreter is given: what it starts there.
-func (p *Program) addDir(name string) {
+func (p *Program) addDir(name string, isGo bool) {
 	if name != "." {
 		p.Dirs = append(p.Dirs, name)
+		return
+	}
+	if isGo {
+		for _, file := range p.list(".") {
+			if info, err := os.Lstat(p.path(file)); err == nil && info.Mode().IsRegular() && strings.HasSuffix(file, ".go") {
+				p.Files = append(p.Files, file)
+			}
+		}
 		return
 	}
 	for _, main := range []string{"package.json", "index.js", "__main__.py", "main.py", "pyproject.toml"} {
@@ -135,7 +193,7 @@ func (p *Program) cover() {
 	p.Dirs = p.withLinked(unique(p.Dirs))
 	p.Files = unique(p.Files)
 	for _, file := range p.Files {
-		if slices.ContainsFunc(p.Dirs, func(dir string) bool { return isBelow(file, dir) }) {
+		if p.isCovered(file) {
 			continue
 		}
 		dir, ok := p.top(parent(file))
@@ -151,6 +209,12 @@ func (p *Program) cover() {
 	}
 	p.Dirs = p.limited(unique(p.Dirs))
 	p.Links = unique(p.Links)
+	p.Manifests = slices.DeleteFunc(unique(p.Manifests), p.isCovered)
+}
+
+// isCovered reports whether a file lies in a directory of the program.
+func (p *Program) isCovered(file string) bool {
+	return slices.ContainsFunc(p.Dirs, func(dir string) bool { return isBelow(file, dir) })
 }
 
 func (p *Program) isDir(name string) bool {
@@ -257,7 +321,7 @@ func (p *Program) resolve(path string) (end string, links []string) {
 		}
 	}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(p.dir, path)
+		path = p.dir + string(filepath.Separator) + path // not cleaned: x/.. is where the link x leads
 	}
 	volume := filepath.VolumeName(path)
 	at, todo := volume+string(filepath.Separator), split(path[len(volume):])

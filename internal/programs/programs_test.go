@@ -2,6 +2,7 @@ package programs
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,6 +54,7 @@ func TestFind(t *testing.T) {
 		"srv/package.json": "{}", "srv/dist/index.js": "b", "srv/lib/c.js": "c",
 		"tools/one.py": "d", "tools/two.py": "e", "py/pyproject.toml": "", "py/src/main.py": "f",
 		"link.js": "->srv/dist/index.js", "away": "->/usr/bin/env", "mod/__main__.py": "g", "deep/src/app.js": "h",
+		"py/app.py": "k", "dir": "->srv/lib", "Makefile": "l", "build/x.mk": "m", "main.go": "n", "cmd/x/main.go": "o", "crate/src/main.rs": "p", "crate/Cargo.toml": "q",
 		"mono/package.json": "{}", "mono/a/package.json": "{}", "mono/a/index.js": "i", "mono/a/node_modules/b": "->../../b", "mono/b/index.js": "j",
 	})
 	tests := []struct {
@@ -79,7 +81,7 @@ func TestFind(t *testing.T) {
 		{"node mono/a/index.js", "mono/a/index.js", "mono/a mono/b", "", 0},
 		{"python3.12 -m mod", "mod/__main__.py", "mod", "", 0},
 		{"python3 py/src/main.py", "py/src/main.py", "py", "", 0},
-		{"uv --directory py run src/main.py", "src/main.py", "py", "", 1},
+		{"uv --directory py run src/main.py", "py/src/main.py", "py", "", 0},
 		{"env FOO=1 node server.js data.db", "server.js", "", "", 1},
 		{"mcp-sqlite data.db", "", "", "", 0},
 		{"mcp-files srv", "", "", "", 0},
@@ -87,6 +89,45 @@ func TestFind(t *testing.T) {
 		{"/usr/bin/env node", "", "", "", 0},
 		{dir + "/srv/dist/index.js", "srv/dist/index.js", "srv", "", 0},
 		{"./srv/../tool", "tool", "", "", 1},
+		{"node dir/../dist/index.js", "srv/dist/index.js", "srv", "dir", 0},
+
+		// What only starts another program is looked through.
+		{"env NODE_ENV=x node server", "server.js", "", "", 1},
+		{"env -i -u HOME NODE_OPTIONS=--require=./srv/lib/c.js node server", "server.js srv/lib/c.js", "srv", "", 1},
+		{"env PYTHONPATH=tools python3 py/src/main.py", "py/src/main.py", "py tools", "", 0},
+		{"env -C srv node dist/index.js", "srv/dist/index.js", "srv", "", 0},
+		{"env --chdir=srv node dist/index", "srv/dist/index srv/dist/index.js", "srv", "", 0},
+		{"env -S node server", "server.js", "", "", 1},
+		{"timeout -k 5 10 node server", "server.js", "", "", 1},
+		{"nice -n 5 nohup setsid -w stdbuf -o L node server", "server.js", "", "", 1},
+		{"/usr/bin/env ./tool", "tool", "", "", 1},
+
+		// The text of a shell is no path.
+		{"sh -c srv/lib/c", "", "", "", 0},
+		{"bash -lc srv/lib/c.js", "", "", "", 0},
+		{"python3 -c tools/one.py", "", "", "", 0},
+		{"node -e srv/lib/c.js", "", "", "", 0},
+		{"sh tool -c x", "tool", "", "", 1},
+		{"cmd /c node server", "server.js", "", "", 1},
+
+		// Runners.
+		{"npm run srv", "", "", "", 0},
+		{"npm --prefix srv start", "", "srv", "", 0},
+		{"npm exec -- node server", "server.js", "", "", 1},
+		{"yarn node server", "server.js", "", "", 1},
+		{"uv run --with mcp python tools/one.py", "tools/one.py", "tools", "", 0},
+		{"uv run node server", "server.js", "", "", 1},
+		{"poetry run python -m mod", "mod/__main__.py", "mod", "", 0},
+		{"make -C srv start", "", "srv", "", 0},
+		{"make -f build/x.mk start", "", "", "", 0},
+		{"make SERVER=srv/lib/c.js start", "srv/lib/c.js", "srv", "", 0},
+		{"go run .", "main.go", "", "", 1},
+		{"go run ./cmd/x", "", "cmd/x", "", 0},
+		{"cargo run --manifest-path crate/Cargo.toml", "", "crate/src", "", 0},
+		{"uvicorn --app-dir py app:app", "py/app.py", "py", "", 0},
+		{"uvicorn tools.one:app", "tools/one.py", "tools", "", 0},
+		{"bun run server.js", "server.js", "", "", 1},
+		{"deno run -A srv/lib/c.js", "srv/lib/c.js", "srv", "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.argv, func(t *testing.T) {
@@ -97,6 +138,102 @@ func TestFind(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
+	}
+}
+
+// Runners find their code by themselves. The files that decide about it are part of the program, even
+// if they do not exist, and a reason says that there can be more.
+func TestRunners(t *testing.T) {
+	dir := project(t, map[string]string{
+		"package.json": "{}", "server.js": "a", "srv/x.js": "b", "own/package.json": "{}", "own/deep/x.js": "c", "ts/a/x.ts": "d", "tsconfig.json": "{}",
+		"Makefile": "e", "app.csproj": "f", "mod/__main__.py": "g", "sub/go.mod": "h", "sub/cmd/main.go": "i", "src/main.rs": "j", "Rakefile": "->srv/rake", "srv/rake": "k",
+	})
+	tests := []struct {
+		argv      string
+		manifests string
+		loaders   string
+	}{
+		{"npm run x", ".npmrc package.json", "npm"},
+		{"npm start", ".npmrc package.json", "npm"},
+		{"pnpm x", ".npmrc .pnpmfile.cjs .pnpmfile.mjs package.json pnpm-workspace.yaml", "pnpm"},
+		{"yarn x", ".npmrc .pnp.cjs .pnp.loader.mjs .yarnrc .yarnrc.yml package.json", "yarn"},
+		{"npm --prefix own run x", ".npmrc", "npm"},
+		{"node --run x", ".npmrc package.json", "node --run"},
+		{"bun run x", "bunfig.toml package.json tsconfig.json", "bun"},
+		{"bun srv/x.js", "bunfig.toml package.json tsconfig.json", ""},
+		{"deno task x", "deno.json deno.jsonc package.json", "deno"},
+		{"deno run own/deep/x.js", "deno.json deno.jsonc", ""},
+		{"make x", "BSDmakefile GNUmakefile Makefile makefile", "make"},
+		{"make -f own/x.mk x", "own/BSDmakefile own/GNUmakefile own/Makefile own/makefile own/x.mk", "make"},
+		{"env A=1 make x", "BSDmakefile GNUmakefile Makefile makefile", "make"},
+		{"just x", ".justfile Justfile justfile", "just"},
+		{"rake x", "Rakefile.rb rakefile rakefile.rb srv/rake", "rake"},
+		{"go run .", "go.mod go.sum go.work go.work.sum", "go"},
+		{"go -C sub run ./cmd", "go.sum go.work go.work.sum", "go"},
+		{"uv run x", ".python-version pyproject.toml uv.lock uv.toml", "uv"},
+		{"uv run python3 -m mod", ".python-version pyproject.toml uv.lock uv.toml", "uv python -m"},
+		{"poetry run x", "poetry.lock poetry.toml pyproject.toml", "poetry"},
+		{"uvicorn x:app", "", "uvicorn"},
+		{"dotnet run", "Directory.Build.props Directory.Build.targets Directory.Packages.props NuGet.Config app.csproj global.json nuget.config", "dotnet"},
+		{"python3 -m mod", "", "python -m"},
+		{"python3 -m installed", "", ""},
+		{"sh -c x", "", "sh -c"},
+		{"python3 -c x", "", "python -c"},
+
+		// Node takes the nearest package.json, and looks no further.
+		{"node server.js", "package.json", ""},
+		{"node srv/x.js", "package.json", ""},
+		{"node srv/x", "package.json", ""},
+		{"node own/deep/x.js", "", ""},
+		{"node --import ./srv/x.js own/deep/x.js", "package.json", ""},
+		{"tsx ts/a/x.ts", "package.json ts/package.json ts/tsconfig.json tsconfig.json", ""},
+		{"python3 srv/x.js", "", ""},
+		{"node server.js -f data.txt --config x.json", "package.json", ""},
+		{"mcp-sqlite data.db", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.argv, func(t *testing.T) {
+			p := find(t, dir, strings.Fields(tt.argv)...)
+			var loaders []string
+			for _, l := range p.Loaders {
+				loaders = append(loaders, l.Name)
+			}
+			if got := strings.Join(p.Manifests, " "); got != tt.manifests {
+				t.Errorf("manifests %s, want %s", got, tt.manifests)
+			}
+			if got := strings.Join(loaders, " "); got != tt.loaders {
+				t.Errorf("loaders %s, want %s", got, tt.loaders)
+			}
+		})
+	}
+	// A program in PATH is not one with arguments.
+	if p, err := Named(dir, "/usr/bin/make"); err != nil || !p.Empty() {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p := find(t, dir, "cargo", "run"); !slices.Equal(p.Dirs, []string{"src"}) {
+		t.Errorf("directories %q", p.Dirs)
+	}
+}
+
+// A manifest that appears or changes is named, and cannot be made by a file tool.
+func TestManifests(t *testing.T) {
+	dir := project(t, map[string]string{"package.json": "{}"})
+	p := find(t, dir, "npm", "start")
+	if got := p.Frozen(); !slices.Equal(got, []string{filepath.Join(dir, ".npmrc"), filepath.Join(dir, "package.json")}) || p.HasCode() {
+		t.Errorf("frozen %q", got)
+	}
+	pinned, err := p.Digest()
+	if err != nil || Count(pinned) != 1 {
+		t.Fatal(pinned, err)
+	}
+	for _, name := range []string{".npmrc", "package.json"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("evil"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now, err := find(t, dir, "npm", "start").Digest()
+	if got := Compare(pinned, now); err != nil || got != "package.json has changed, .npmrc is new" {
+		t.Error(got, err)
 	}
 }
 
@@ -141,7 +278,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	pinned := digest()
-	if lines := strings.Count(pinned, "\n"); lines != 4 {
+	if lines := Count(pinned); lines != 4 {
 		t.Errorf("%d lines: %s", lines, pinned)
 	}
 	for _, name := range []string{"srv/.env", "srv/__pycache__/x.pyc", "other.js"} {
@@ -177,8 +314,45 @@ func TestCompare(t *testing.T) {
 	if err := os.Symlink("other.js", filepath.Join(dir, "l")); err != nil {
 		t.Fatal(err)
 	}
-	if got := Compare(pinned, digest()); !strings.Contains(got, "l has changed") {
+	if got := Compare(pinned, digest()); got != "l no longer leads to srv/index.js" {
 		t.Error(got)
+	}
+}
+
+// A link that leads elsewhere is named, and not what it led to: that is still there.
+func TestCompareLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the links are those of Unix")
+	}
+	before := map[string]string{"tools": "->real", "real/s.js": "a", "real/b.js": "b"}
+	with := func(changes map[string]string) map[string]string {
+		all := maps.Clone(before)
+		maps.Copy(all, changes)
+		return all
+	}
+	digest := func(files map[string]string) string {
+		text, err := find(t, project(t, files), "node", "tools/s.js").Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	pinned := digest(before)
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"the same", before, ""},
+		{"a directory", map[string]string{"real/s.js": "a", "real/b.js": "b", "tools/s.js": "evil"}, "tools no longer leads to real"},
+		{"another link", with(map[string]string{"tools": "->evil", "evil/s.js": "evil"}), "tools no longer leads to real"},
+		{"two links", with(map[string]string{"tools": "->more", "more": "->real"}), "tools no longer leads to real"},
+		{"a changed file", with(map[string]string{"real/b.js": "evil"}), "real/b.js has changed"},
+		{"a manifest", with(map[string]string{"package.json": "{}"}), "package.json is new"},
+	} {
+		if got := Compare(pinned, digest(tt.files)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 
@@ -196,7 +370,9 @@ func TestLeftOut(t *testing.T) {
 		}
 		var all []string
 		for line := range strings.Lines(text) {
-			all = append(all, strings.TrimSpace(line[64:]))
+			if sum, name, _ := strings.Cut(strings.TrimSpace(line), "  "); sum != absent {
+				all = append(all, name)
+			}
 		}
 		return strings.Join(all, " ")
 	}

@@ -77,7 +77,7 @@ func comparePin(lock *lockfile.Lock, all []job.Program, key string, k *expert.Sk
 	if lock != nil {
 		locked, _ := lock.Expert(key)
 		entry, _ := locked.Skill(k.Name)
-		if entry == nil || entry.Program == "" {
+		if entry == nil || entry.Program == "" && programs.Count(now) > 0 {
 			return &LockError{fmt.Sprintf("the lockfile does not pin the program of skill %q", k.Name)}
 		}
 		pinned = entry.Program
@@ -165,7 +165,7 @@ func onPath(k *expert.Skill, environ []string) string {
 }
 
 // verify compares the files that a skill is started from with those that were pinned, and reports
-// whether any of them lies in the workspace.
+// whether code of it lies in the workspace.
 func (s *set) verify(k *expert.Skill, argv []string) (inWorkspace bool, err error) {
 	dir := s.site.Workspace.Path()
 	p, err := programs.Find(dir, argv)
@@ -174,8 +174,9 @@ func (s *set) verify(k *expert.Skill, argv []string) (inWorkspace bool, err erro
 	}
 	now, err := p.Digest()
 	if err != nil || s.unpinned {
-		return now != "", err
+		return p.HasCode(), err
 	}
+	inWorkspace = p.HasCode()
 	if now != "" {
 		if err := comparePin(s.site.Lock, s.site.Programs, s.expert.Key, k, now); err != nil {
 			return true, err
@@ -183,14 +184,14 @@ func (s *set) verify(k *expert.Skill, argv []string) (inWorkspace bool, err erro
 	}
 	path := onPath(k, s.site.Parts.Environ)
 	if path == "" {
-		return now != "", nil
+		return inWorkspace, nil
 	}
 	if p, err = programs.Named(dir, path); err != nil {
 		return false, err
 	}
 	named, err := p.Digest()
 	if err != nil || named == "" {
-		return now != "", err
+		return inWorkspace, err
 	}
 	if change := programs.Compare(s.site.Held[path], named); change != "" {
 		return true, &ProgramError{change, "since the job began"}

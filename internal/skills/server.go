@@ -144,7 +144,7 @@ func (s *set) command(t *start) (mcp.Process, error) {
 		// start. It can be started by any program, such as a shell. Nothing can be at this path.
 		t.server.Set["PYTHONPYCACHEPREFIX"] = filepath.Join(os.DevNull, "pycache")
 	}
-	if !inWorkspace && programs.IsPython(argv[0]) {
+	if !inWorkspace && programs.IsPython(argv) {
 		// Otherwise a module of the workspace would come before those of the program.
 		t.server.Set["PYTHONSAFEPATH"] = "1"
 	}

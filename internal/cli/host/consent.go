@@ -176,6 +176,9 @@ func (q *Question) program(s *expert.Skill) (found consent.Program, err error) {
 	for _, file := range p.Bare {
 		found.Alone = append(found.Alone, file.File)
 	}
+	for _, l := range p.Loaders {
+		found.Loads = append(found.Loads, l.Name)
+	}
 	if runtime == job.Docker {
 		return found, nil // PATH is that of the container
 	}

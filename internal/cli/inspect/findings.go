@@ -59,7 +59,11 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 		about(warning, "gets "+strings.Join(keys, ", ")+", which is the key of a provider", "give it a key of its own under another name")
 	}
 	if card.Package == nil && startsPackages(s.Command) {
-		about(warning, "is started by "+s.Command+", which can fetch and run anything, and none of it is pinned", "use command = \"npx\" with a package")
+		message := "is started by " + s.Command + ", which can fetch and run anything, and none of it is pinned"
+		if card.Program != nil {
+			message = "is started by " + s.Command + ", which can fetch and run anything, and only its files in the workspace are compared"
+		}
+		about(warning, message, "use command = \"npx\" with a package")
 	}
 }
 

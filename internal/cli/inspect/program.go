@@ -15,18 +15,24 @@ import (
 // program fills in what of a server's program lies in the workspace, where the Expert works.
 func (b *builder) program(e *expert.Expert, s *expert.Skill, pinned *lockfile.Skill, card *Skill) {
 	p, err := skills.ProgramOf(s, b.dir, b.card.Runtime)
-	if err != nil || p.Empty() {
+	if err != nil {
 		return
 	}
 	now, err := p.Digest()
 	about := func(message, hint string) {
 		b.find(Finding{Severity: warning, Expert: e.Key, Skill: s.Name, Message: message, Hint: hint})
 	}
+	for _, l := range p.Loaders {
+		about(l.String(), "name the script in args, as in node tools/server.js")
+	}
 	if err != nil {
 		about("its program cannot be read: "+err.Error(), "")
 		return
 	}
-	card.Program = &Program{Files: append([]string{}, p.Files...), Dirs: append([]string{}, p.Dirs...), Count: strings.Count(now, "\n")}
+	if programs.Count(now) == 0 && (pinned == nil && !p.HasCode() || pinned != nil && programs.Compare(pinned.Program, now) == "") {
+		return
+	}
+	card.Program = &Program{Files: append([]string{}, p.Files...), Dirs: append([]string{}, p.Dirs...), Manifests: p.PresentManifests(), Count: programs.Count(now)}
 	switch {
 	case pinned == nil:
 		about("its program lies in the workspace and is not pinned: what a job changes there is started by the next job", install)
@@ -46,6 +52,9 @@ func (p *Program) line() string {
 	where := strings.Join(p.Files, ", ")
 	if len(p.Dirs) > 0 {
 		where = prefix(where, " in ") + strings.Join(p.Dirs, "/, ") + "/"
+	}
+	if len(p.Manifests) > 0 {
+		where = prefix(where, ", with ") + strings.Join(p.Manifests, ", ")
 	}
 	state := "not pinned"
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/skills"
 )
 
@@ -64,7 +65,7 @@ func newPlan(c *manifest.Config, old *lockfile.Lock, update bool, workspace stri
 // isPinned reports whether a skill is started from the same files of the workspace as before.
 func isPinned(entry *lockfile.Skill, k *expert.Skill, workspace, runtime string) bool {
 	now, err := skills.PinProgram(k, workspace, runtime)
-	return err == nil && now == entry.Program
+	return err == nil && programs.Compare(entry.Program, now) == ""
 }
 
 // alone returns an Expert that has only this server.

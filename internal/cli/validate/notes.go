@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -64,6 +65,23 @@ func refused(c *manifest.Config) toml.Problems {
 		}
 	}
 	return found
+}
+
+// loaders notes the skills whose code no lockfile can pin, because their programs find it by
+// themselves.
+func loaders(c *manifest.Config, workspace string) (notes toml.Problems) {
+	for _, e := range c.Experts {
+		for _, s := range e.Servers() {
+			argv, err := s.CommandLine()
+			if err != nil || len(notes) > maxListed {
+				continue
+			}
+			for _, l := range programs.Loaders(workspace, argv) {
+				notes = append(notes, c.Problem(toml.PathTo("experts", e.Name, "skills", s.Name, "command"), l.String(), ""))
+			}
+		}
+	}
+	return notes
 }
 
 // models lists what keeps the models of the file from being opened with any key, and as

@@ -101,6 +101,7 @@ func run(ctx context.Context, opts *Options) error {
 				problems = append(problems, p)
 			}
 		}
+		notes = append(notes, loaders(config, h.Dir)...)
 		if opts.Machine {
 			problems = append(problems, missing...)
 		} else {
