@@ -79,6 +79,18 @@ func (r *reading) read(argv []string) {
 		hasNext := i+1 < len(argv)
 		switch {
 		case arg == "":
+		case open && kind == "python" && isModuleFlag(arg) && (hasNext || !strings.HasSuffix(arg, "m")):
+			module := strings.TrimPrefix(arg, "-m")
+			if strings.HasSuffix(arg, "m") {
+				i++
+				module = argv[i]
+			}
+			found := moduleFiles(module)
+			if r.areThere(found) {
+				r.loaders = append(r.loaders, Loader{name + " -m", "imports modules of the workspace"})
+			}
+			r.add(found...)
+			open = false
 		case open && isText(name, flag):
 			r.loaders = append(r.loaders, Loader{name + " " + flag, "starts what the text after it says"})
 			open = false
@@ -109,20 +121,20 @@ func (r *reading) read(argv []string) {
 				open = false
 			}
 			r.add(found...)
-		case (open || kind == "") && slices.Contains(run.flags, flag) && (joined || hasNext):
+		case isRunner && (open || kind == "") && slices.Contains(run.flags, flag) && (joined || hasNext):
 			if !joined {
 				i++
 				value = argv[i]
 			}
 			home = r.at(value)
 			r.manifests = append(r.manifests, manifest{from: filepath.Dir(home), names: []string{filepath.Base(value)}})
-		case isDirFlag(flag) && (joined || hasNext):
+		case (open || isRunner && kind == "") && isDirFlag(flag) && (joined || hasNext):
 			if !joined {
 				i++
 				value = argv[i]
 			}
 			r.add(candidate{path: value, certain: joined && IsCodeName(value), dir: true})
-			if isRunner && (open || kind == "") {
+			if isRunner {
 				home = r.at(value)
 				if flag != "--project" {
 					r.dir = home
@@ -134,24 +146,18 @@ func (r *reading) read(argv []string) {
 			if kind == "node" && isLoaderFlag(flag) && c.certain {
 				r.scripts = append(r.scripts, r.at(value))
 			}
-		case name == "node" && arg == "--run":
+		case arg == "--" && kind == "": // the rest is for what the runner starts
+			isRunner = false
+		case open && name == "node" && arg == "--run":
 			r.finish(name+" "+arg, runners["npm"], home, before)
 			return
-		case hasNext && kind == "node" && isLoaderFlag(arg): // the script is still to come
+		case hasNext && open && kind == "node" && isLoaderFlag(arg): // the script is still to come
 			i++
 			found := candidate{path: argv[i], certain: IsCodeName(argv[i]), operand: true, dir: true}
 			if found.certain || r.areThere([]candidate{found}) {
 				r.scripts = append(r.scripts, r.at(argv[i]))
 			}
 			r.add(found)
-		case hasNext && kind == "python" && arg == "-m":
-			i++
-			found := module(argv[i])
-			if r.areThere(found) {
-				r.loaders = append(r.loaders, Loader{name + " -m", "imports modules of the workspace"})
-			}
-			r.add(found...)
-			open = false
 		}
 	}
 	r.finish(name, run, home, before)
@@ -175,7 +181,7 @@ func operand(kind, arg string, open bool) []candidate {
 		return []candidate{{path: arg, certain: certain}}
 	case kind == "modules": // as in "uvicorn app:app"
 		name, _, _ := strings.Cut(arg, ":")
-		return append(module(name), candidate{path: arg, certain: certain})
+		return append(moduleFiles(name), candidate{path: arg, certain: certain})
 	}
 	// As in "go run ./server", and "node server" for server.js.
 	all := []candidate{{path: arg, certain: certain || hasSeparator(arg), operand: true, dir: true, isGo: kind == "go"}}
@@ -187,8 +193,18 @@ func operand(kind, arg string, open bool) []candidate {
 	return all
 }
 
-// module returns the files of a module that Python can import from its working directory.
-func module(name string) []candidate {
+// isModuleFlag reports whether a flag of Python names a module, as -m, -Im and -mname do.
+func isModuleFlag(flag string) bool {
+	return strings.HasPrefix(flag, "-m") || isCluster(flag, "bBdEiIOPqsSuvxm") && strings.HasSuffix(flag, "m")
+}
+
+// isCluster reports whether a flag is one dash and some of these letters.
+func isCluster(flag, letters string) bool {
+	return len(flag) > 1 && flag[0] == '-' && strings.Trim(flag[1:], letters) == ""
+}
+
+// moduleFiles returns the files of a module that Python can import from its working directory.
+func moduleFiles(name string) []candidate {
 	path := strings.ReplaceAll(name, ".", string(filepath.Separator))
 	first, _, _ := strings.Cut(name, ".")
 	return []candidate{
@@ -242,11 +258,13 @@ func isText(name, flag string) bool {
 	case "sh", "bash", "zsh", "dash", "ash", "ksh", "fish":
 		return short && strings.Contains(flag, "c")
 	case "python", "pythonw", "pypy", "py":
-		return short && strings.HasSuffix(flag, "c")
+		return isCluster(flag, "bBdEiIOPqsSuvxc") && strings.HasSuffix(flag, "c")
 	case "node", "nodejs", "tsx", "ts-node", "bun":
 		return slices.Contains([]string{"-e", "--eval", "-p", "--print", "-pe"}, flag)
-	case "perl", "ruby", "lua", "luajit", "julia", "rscript", "elixir", "osascript":
-		return short && strings.HasSuffix(strings.ToLower(flag), "e")
+	case "perl", "ruby":
+		return isCluster(flag, "nlpawsie0E") && strings.HasSuffix(strings.ToLower(flag), "e")
+	case "lua", "luajit", "julia", "rscript", "elixir", "osascript":
+		return slices.Contains([]string{"-e", "-E", "--eval"}, flag)
 	case "php":
 		return flag == "-r"
 	case "deno":

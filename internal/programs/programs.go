@@ -209,7 +209,7 @@ func (p *Program) cover() {
 	}
 	p.Dirs = p.limited(unique(p.Dirs))
 	p.Links = unique(p.Links)
-	p.Manifests = slices.DeleteFunc(unique(p.Manifests), p.isCovered)
+	p.Manifests = slices.DeleteFunc(unique(p.Manifests), func(name string) bool { return p.isCovered(name) || slices.Contains(p.Files, name) })
 }
 
 // isCovered reports whether a file lies in a directory of the program.

@@ -102,6 +102,15 @@ func TestFind(t *testing.T) {
 		{"nice -n 5 nohup setsid -w stdbuf -o L node server", "server.js", "", "", 1},
 		{"/usr/bin/env ./tool", "tool", "", "", 1},
 
+		// What follows a script is for the script, and what an unknown program gets is data.
+		{"node server.js --dir srv -r data.db --run x", "server.js", "", "", 1},
+		{"python3 py/src/main.py -m mod", "py/src/main.py", "py", "", 0},
+		{"mcp-notes --directory srv --dir=mod", "", "", "", 0},
+		{"npm run x -- --prefix srv", "", "", "", 0},
+		{"python3 -Im mod", "mod/__main__.py", "mod", "", 0},
+		{"python3 -mmod", "mod/__main__.py", "mod", "", 0},
+		{"ruby -rbundle tools/one.py", "tools/one.py", "tools", "", 0},
+
 		// The text of a shell is no path.
 		{"sh -c srv/lib/c", "", "", "", 0},
 		{"bash -lc srv/lib/c.js", "", "", "", 0},
@@ -144,6 +153,9 @@ func TestFind(t *testing.T) {
 // Runners find their code by themselves. The files that decide about it are part of the program, even
 // if they do not exist, and a reason says that there can be more.
 func TestRunners(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
 	dir := project(t, map[string]string{
 		"package.json": "{}", "server.js": "a", "srv/x.js": "b", "own/package.json": "{}", "own/deep/x.js": "c", "ts/a/x.ts": "d", "tsconfig.json": "{}",
 		"Makefile": "e", "app.csproj": "f", "mod/__main__.py": "g", "sub/go.mod": "h", "sub/cmd/main.go": "i", "src/main.rs": "j", "Rakefile": "->srv/rake", "srv/rake": "k",
@@ -177,6 +189,11 @@ func TestRunners(t *testing.T) {
 		{"dotnet run", "Directory.Build.props Directory.Build.targets Directory.Packages.props NuGet.Config app.csproj global.json nuget.config", "dotnet"},
 		{"python3 -m mod", "", "python -m"},
 		{"python3 -m installed", "", ""},
+		{"./gradlew run", "build.gradle build.gradle.kts gradle.properties gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties settings.gradle settings.gradle.kts", "gradlew"},
+		{"node .", "", ""},
+		{"node server.js --run x", "package.json", ""},
+		{"sh srv/x.js -c x", "", ""},
+		{"perl -ne x", "", "perl -ne"},
 		{"sh -c x", "", "sh -c"},
 		{"python3 -c x", "", "python -c"},
 
@@ -212,6 +229,16 @@ func TestRunners(t *testing.T) {
 	}
 	if p := find(t, dir, "cargo", "run"); !slices.Equal(p.Dirs, []string{"src"}) {
 		t.Errorf("directories %q", p.Dirs)
+	}
+}
+
+func TestIsPython(t *testing.T) {
+	for argv, want := range map[string]bool{
+		"python3.12 -m x": true, "/usr/bin/env A=1 python3 -m x": true, "timeout 5 uv run x": true, "node x.js": false, "env": false, "": false,
+	} {
+		if got := IsPython(strings.Fields(argv)); got != want {
+			t.Errorf("%q: %v", argv, got)
+		}
 	}
 }
 
