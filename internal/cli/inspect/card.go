@@ -159,12 +159,12 @@ type Package struct {
 
 // A Program is what a skill is started from, as far as it lies in the workspace.
 type Program struct {
-	Files     []string `json:"files"`               // the program and its scripts, without links
-	Dirs      []string `json:"directories"`         // that belong to it
-	Manifests []string `json:"manifests,omitempty"` // elsewhere, which decide what is started, as package.json does
-	Count     int      `json:"count"`               // of all files that are compared before a start
-	Pinned    bool     `json:"pinned"`              // by the lockfile, and the same now
-	Changed   string   `json:"changed,omitzero"`    // what differs from the lockfile
+	Files     []string `json:"files"`            // the program and its scripts, without links
+	Dirs      []string `json:"directories"`      // that belong to it
+	Manifests []string `json:"manifests"`        // elsewhere, which decide what is started, as package.json does
+	Count     int      `json:"count"`            // of all files that are compared before a start
+	Pinned    bool     `json:"pinned"`           // by the lockfile, and the same now
+	Changed   string   `json:"changed,omitzero"` // what differs from the lockfile
 }
 
 // A Variable of the environment, never with its value.

@@ -32,7 +32,7 @@ func (b *builder) program(e *expert.Expert, s *expert.Skill, pinned *lockfile.Sk
 	if programs.Count(now) == 0 && (pinned == nil && !p.HasCode() || pinned != nil && programs.Compare(pinned.Program, now) == "") {
 		return
 	}
-	card.Program = &Program{Files: append([]string{}, p.Files...), Dirs: append([]string{}, p.Dirs...), Manifests: p.PresentManifests(), Count: programs.Count(now)}
+	card.Program = &Program{Files: append([]string{}, p.Files...), Dirs: append([]string{}, p.Dirs...), Manifests: append([]string{}, p.PresentManifests()...), Count: programs.Count(now)}
 	switch {
 	case pinned == nil:
 		about("its program lies in the workspace and is not pinned: what a job changes there is started by the next job", install)

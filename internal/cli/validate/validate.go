@@ -47,9 +47,10 @@ model of another provider, a stale perstack.lock. With the provider replay, the 
 that the file names is checked, too.
 
 Problems and warnings are printed to standard error, one on each line. Notes name
-settings that this version does not enforce, and what this machine lacks: a key, a
-variable of a skill, a program, a sandbox. With --machine, what the machine lacks is a
-problem, and with the runtime docker, the Docker daemon is asked as well.
+settings that this version does not enforce, skills whose code cannot be pinned as a
+whole, and what this machine lacks: a key, a variable of a skill, a program, a sandbox.
+With --machine, what the machine lacks is a problem, and with the runtime docker, the
+Docker daemon is asked as well.
 
 Requests are what the project asks for beyond the defaults, which perstack run asks you
 about. Exit codes: 0 if there are no problems, else 2. Notes and requests do not change it.
