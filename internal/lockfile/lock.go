@@ -5,6 +5,7 @@
 package lockfile
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -102,6 +103,10 @@ type Tool struct {
 // inputSchema, outputSchema and annotations as the server sent them. There is no other
 // reader: what a live server offers and what a lockfile holds must be the same tool.
 func ParseTool(definition rawjson.Value) (Tool, error) {
+	opens := bytes.Count(definition, []byte("{")) + bytes.Count(definition, []byte("["))
+	if opens > maxDefinitionDepth && !definition.IsWithin(maxDefinitionDepth) && definition.IsValid() {
+		return Tool{}, fmt.Errorf("the definition of a tool is nested more than %d deep", maxDefinitionDepth)
+	}
 	canonical, err := canonicalJSON(definition)
 	if err != nil {
 		return Tool{}, fmt.Errorf("the definition of a tool is not JSON: %w", err)
@@ -113,7 +118,7 @@ func ParseTool(definition rawjson.Value) (Tool, error) {
 		InputSchema rawjson.Value `json:"inputSchema"`
 		Annotations rawjson.Value `json:"annotations"`
 	}
-	if err := json.Unmarshal(canonical, &said); err != nil {
+	if err := json.Unmarshal(canonical, &said, jsontext.AllowDuplicateNames(true)); err != nil { // there are none
 		return Tool{}, fmt.Errorf("the definition of a tool is not one: %w", err)
 	}
 	switch {

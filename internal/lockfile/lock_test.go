@@ -3,6 +3,7 @@ package lockfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/internal/testkit"
-
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func lockTool(t testing.TB, definition string) Tool {
@@ -385,7 +386,14 @@ func TestTooManyMembers(t *testing.T) {
 	for _, tt := range []struct {
 		tools, commas int
 		refused       bool
-	}{{1, maxCommas, false}, {1, maxCommas + 1, true}, {maxAllCommas / maxCommas, maxCommas, false}, {maxAllCommas/maxCommas + 1, maxCommas, true}} {
+	}{
+		{1, maxCommas, false},
+		{1, maxCommas + 1, true},
+		{maxLargeCommas / maxCommas, maxCommas, false},
+		{maxLargeCommas/maxCommas + 1, maxCommas, true},
+		{maxLargeCommas/(largeCommas+1) + 1, largeCommas + 1, true},
+		{maxLargeCommas/largeCommas + 1, largeCommas, false},
+	} {
 		_, problems := parseLock("perstack.lock", []byte(lock(tt.tools, tt.commas)))
 		// Another digest is found in each that was parsed; the first three problems are reported.
 		r, root := toml.ReadTree("perstack.lock", []byte(lock(tt.tools, tt.commas)))
@@ -395,5 +403,56 @@ func TestTooManyMembers(t *testing.T) {
 		if refused != tt.refused || len(problems) == 0 {
 			t.Errorf("%d tools with %d commas: %v, %v", tt.tools, tt.commas, refused, problems)
 		}
+	}
+}
+
+// T15: sorting the members of a definition must not move its text thousands of times.
+func TestNestedDefinition(t *testing.T) {
+	nested := func(depth int) rawjson.Value {
+		return rawjson.Value(`{"name":"x","inputSchema":` + strings.Repeat(`{"b":0,"a":`, depth-1) + "1" + strings.Repeat("}", depth))
+	}
+	if _, err := ParseTool(nested(maxDefinitionDepth)); err != nil {
+		t.Error(err)
+	}
+	for _, depth := range []int{maxDefinitionDepth + 1, 9000} {
+		if _, err := ParseTool(nested(depth)); err == nil || err.Error() != "the definition of a tool is nested more than 64 deep" {
+			t.Errorf("%d levels: %v", depth, err)
+		}
+	}
+	if _, err := ParseTool(nested(20_000)); err == nil || !strings.Contains(err.Error(), "is not JSON") {
+		t.Error(err)
+	}
+}
+
+// The largest lockfile that can be written can be read: the limits of what it costs are not for those
+// who have many tools.
+func TestLargestLock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes and reads 15 MiB")
+	}
+	member := `"option%02d":{"description":"Limits what is found, such as a name, a date, or a label.","enum":["first","second","third"],"type":"string"}`
+	var members []string
+	for i := range 12 {
+		members = append(members, fmt.Sprintf(member, i))
+	}
+	l := &Lock{GeneratedAt: 1, ConfigPath: "perstack.toml"}
+	for size := 0; size < 15<<20; {
+		e := &Expert{Key: fmt.Sprintf("e%d", len(l.Experts)), Name: "e", Version: "1.0.0", Instruction: "x", Definition: strings.Repeat("0", 64)}
+		s := &Skill{Name: "s", Digest: strings.Repeat("0", 64)}
+		for i := range 50 {
+			definition := fmt.Sprintf(`{"name":"tool%d","description":"Finds issues, e.g. by label.","inputSchema":{"properties":{%s},"type":"object"}}`, i, strings.Join(members, ","))
+			tool, err := ParseTool(rawjson.Value(definition))
+			if err != nil {
+				t.Fatal(err)
+			}
+			size += len(definition) + 200
+			s.Tools = append(s.Tools, tool)
+		}
+		e.Skills = []*Skill{s}
+		l.Experts = append(l.Experts, e)
+	}
+	text := l.Encode()
+	if _, err := Parse("perstack.lock", text); err != nil || len(text) < 14<<20 {
+		t.Errorf("%d bytes: %v", len(text), err)
 	}
 }

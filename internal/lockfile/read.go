@@ -22,10 +22,16 @@ const (
 	maxLock      = 16 << 20
 	maxLockTools = 1000
 
-	// The commas of one definition, and of all, which bound its members. JSON with millions of members
-	// takes many seconds to sort.
-	maxCommas    = 20_000
-	maxAllCommas = 400_000
+	// The commas of one definition, of all large ones, and of all, which bound their members. JSON with
+	// millions of members takes many seconds to sort, and objects with many members take the longest.
+	// 16 MiB of small definitions have 800,000.
+	maxCommas      = 20_000
+	largeCommas    = 500
+	maxLargeCommas = 400_000
+	maxAllCommas   = 1_000_000
+
+	// Sorting moves the text of a member once for every level above it.
+	maxDefinitionDepth = 64
 )
 
 // InstallAgain is the hint of every error that a new lockfile cures. Programs that can
@@ -110,7 +116,8 @@ func parseLock(path string, data []byte) (*Lock, toml.Problems) {
 // lockReader turns the tree into a Lock.
 type lockReader struct {
 	*toml.Reader
-	commas int // of all definitions so far
+	// The commas of all definitions so far, and of the large ones.
+	commas, largeCommas int
 }
 
 func (r *lockReader) lock(root *toml.Node) *Lock {
@@ -260,7 +267,10 @@ func (r *lockReader) lockedTool(t *toml.Table) (Tool, bool) {
 	}
 	n := t.Node.Fields["definition"]
 	commas := strings.Count(definition, ",")
-	if r.commas += commas; commas > maxCommas || r.commas > maxAllCommas {
+	if r.commas += commas; commas > largeCommas {
+		r.largeCommas += commas
+	}
+	if commas > maxCommas || r.largeCommas > maxLargeCommas || r.commas > maxAllCommas {
 		r.Fault(n.KeyAt, n.Path(), "the definitions of the tools have too many members to be checked in time", "")
 		return Tool{}, false
 	}

@@ -175,6 +175,9 @@ func (l *Skill) fits(s *expert.Skill) bool {
 		(wanted.Version == "" || l.Package.Version == wanted.Version)
 }
 
+// maxChange bounds what is shown of a change: a lockfile can name very many delegates.
+const maxChange = 400
+
 // setChange writes what came and what went, like "+a, -b".
 func setChange(before, now []string) string {
 	var parts []string
@@ -184,7 +187,7 @@ func setChange(before, now []string) string {
 	for _, s := range missingFrom(now, before) {
 		parts = append(parts, "-"+s)
 	}
-	return wording.Visible(strings.Join(parts, ", "))
+	return wording.Cut(wording.Visible(strings.Join(parts, ", ")), maxChange)
 }
 
 // missingFrom are the words of a list that another one does not have.

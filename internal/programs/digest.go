@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/userfile"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -153,6 +154,9 @@ func quoted(name string) string {
 	return name
 }
 
+// maxShown bounds a path in a message.
+const maxShown = 256
+
 // Check refuses a text that [Program.Digest] cannot have written.
 func Check(text string) error {
 	last := ""
@@ -160,7 +164,7 @@ func Check(text string) error {
 		line, ended := strings.CutSuffix(line, "\n")
 		sum, name, ok := strings.Cut(line, "  ")
 		if !ok || name == "" || !ended || !isSum(sum) {
-			return fmt.Errorf("%q is not a digest and a path", line)
+			return fmt.Errorf("%s is not a digest and a path", wording.Quote(line))
 		}
 		plain := name
 		if strings.HasPrefix(name, `"`) {
@@ -168,11 +172,11 @@ func Check(text string) error {
 		}
 		switch {
 		case plain == "" || quoted(plain) != name:
-			return fmt.Errorf("%q is not a path", name)
+			return fmt.Errorf("%s is not a path", wording.Quote(name))
 		case plain == last:
-			return fmt.Errorf("%s is there twice", name)
+			return fmt.Errorf("%s is there twice", wording.Cut(name, maxShown))
 		case plain < last:
-			return fmt.Errorf("%s is not in the order of the paths", name)
+			return fmt.Errorf("%s is not in the order of the paths", wording.Cut(name, maxShown))
 		}
 		last = plain
 	}

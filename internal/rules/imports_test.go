@@ -55,7 +55,7 @@ var arrows = []arrow{
 
 	// What the files of a project say.
 	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},
-	{"internal/programs", "internal/userfile internal/workspace"},
+	{"internal/programs", "internal/userfile internal/wording internal/workspace"},
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/sandbox/landlock internal/userfile internal/wording"},
 

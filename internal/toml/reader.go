@@ -112,10 +112,9 @@ func (r *Reader) Positions(root *Node) map[string]Position {
 // then nothing else should look at the file.
 func ReadTree(file string, data []byte) (*Reader, *Node) {
 	r := &Reader{file: file, data: data, lines: []int{0}}
-	for i, c := range data {
-		if c == '\n' {
-			r.lines = append(r.lines, i+1)
-		}
+	if at, ok := r.scan(); !ok {
+		r.Fault(at, "", fmt.Sprintf("the file has more than %d lines and separators", maxMarks), "")
+		return r, nil
 	}
 	root, b, text := r.parse()
 	if b.excess != "" {

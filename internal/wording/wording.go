@@ -111,10 +111,17 @@ func Quote(s string) string {
 
 // CutRunes returns text, or what fits into so many characters, with mark as its end.
 func CutRunes(text string, most int, mark string) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
+	n, end, before := 0, 0, most-utf8.RuneCountInString(mark)
+	for i := range text { // not further than needed: it can be a file of many megabytes
+		switch n {
+		case before:
+			end = i
+		case most:
+			return text[:end] + mark
+		}
+		n++
 	}
-	return string([]rune(text)[:most-utf8.RuneCountInString(mark)]) + mark
+	return text
 }
 
 // Cut shortens text to at most limit bytes, at a character, with "…" at its end.

@@ -20,7 +20,7 @@ import (
 
 // newCard puts the card of e together. Dir is the workspace, and flag the --config that the command
 // was called with.
-func newCard(c *manifest.Config, e *expert.Expert, env env.Env, dir, flag string) *Card {
+func newCard(c *manifest.Config, e *expert.Expert, lock *lockfile.Lock, lockErr error, env env.Env, dir, flag string) *Card {
 	spec := c.Spec(e)
 	spec.Complete(providers.Catalogue{})
 	b := &builder{config: c, spec: spec, unpriced: spec.Unpriced(model.PriceOf), env: env, dir: dir, flag: flag, found: map[Finding]bool{}, card: &Card{
@@ -34,7 +34,7 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, dir, flag string
 	if slices.ContainsFunc(spec.Experts, func(e *expert.Expert) bool { return !e.NamesModel() }) {
 		b.card.Provider = b.provider(&expert.Expert{})
 	}
-	b.lockState(e)
+	b.lockState(e, lock, lockErr)
 	if p := b.card.Provider; p != nil {
 		b.card.ListPrice = b.listPrice(p)
 		b.findPrice(p)
@@ -96,10 +96,9 @@ func prices(c *manifest.Config) []Price {
 	return all
 }
 
-// lockState reads the lockfile. A broken one counts as none for everything else.
-func (b *builder) lockState(e *expert.Expert) {
+// lockState says how the lockfile was read. A broken one counts as none for everything else.
+func (b *builder) lockState(e *expert.Expert, lock *lockfile.Lock, err error) {
 	state := Lock{Path: b.config.LockFile(), State: lockMissing}
-	lock, err := lockfile.Read(b.config)
 	switch {
 	case err != nil:
 		state.State, state.Problems = lockBroken, []string{host.AddConfig(err.Error(), b.flag)}

@@ -98,7 +98,8 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	asks := consent.Project{Config: config, Resolved: job.Resolve(job.Flags{}, config.Settings, job.Settings{}, providers.Catalogue{})}
 	asks.Experts, _ = config.Closure(e)
-	asks.Lock, _ = lockfile.Read(config) // the card says what is wrong with it
+	lock, lockErr := lockfile.Read(config)
+	asks.Lock = lock
 	question := host.Question{
 		Host: h, Project: asks, Workspace: h.Dir,
 		Files: manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config), Named: len(opts.EnvPath) > 0,
@@ -112,7 +113,7 @@ func run(ctx context.Context, opts *Options) error {
 		}
 	}
 	h.HideProject(config, variables) // a command line of the file may contain a key
-	card := newCard(config, e, variables, h.Dir, opts.Config)
+	card := newCard(config, e, lock, lockErr, variables, h.Dir, opts.Config)
 	card.Requests = requests
 	var out bytes.Buffer
 	if !opts.JSON {

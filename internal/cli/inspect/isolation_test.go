@@ -15,7 +15,7 @@ func cardOf(t *testing.T, text string) *Card {
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	return newCard(c, c.Experts[0], env.Env{}, t.TempDir(), "")
+	return newCard(c, c.Experts[0], nil, nil, env.Env{}, t.TempDir(), "")
 }
 
 const walled = `

@@ -162,7 +162,7 @@ func TestImages(t *testing.T) {
 	if _, err := os.Stat(c.LockFile()); err != nil {
 		t.Fatal(err)
 	}
-	text = newCard(c, c.Experts[0], env.Env{}, t.TempDir(), "").text()
+	text = newCard(c, c.Experts[0], lock, nil, env.Env{}, t.TempDir(), "").text()
 	if !strings.Contains(text, "the image "+digest+", nothing is fetched\n") || strings.Contains(text, "bookworm-slim is not pinned") {
 		t.Errorf("pinned:\n%s", text)
 	}

@@ -22,7 +22,7 @@ import (
 // missing lists what perstack run needs, and this machine does not have: env files, keys,
 // variables of skills, programs, a sandbox and, with --machine, a Docker daemon. Another
 // machine may have them, so they say nothing about the file.
-func (o *Options) missing(ctx context.Context, c *manifest.Config) (found toml.Problems) {
+func (o *Options) missing(ctx context.Context, c *manifest.Config, lock *lockfile.Lock) (found toml.Problems) {
 	add := func(path, message, hint string) { found = append(found, c.Problem(path, message, hint)) }
 	values, err := env.Load(o.Host.Environ, manifest.EnvFiles(o.Host.Dir, o.Host.Home, nil, c))
 	if err != nil {
@@ -60,7 +60,7 @@ func (o *Options) missing(ctx context.Context, c *manifest.Config) (found toml.P
 		}
 	}
 	if !local && o.Machine {
-		o.missingImages(ctx, c, add)
+		o.missingImages(ctx, c, lock, add)
 	}
 	return found
 }
@@ -107,7 +107,7 @@ func (o *Options) missingKeys(c *manifest.Config, values env.Env, add func(path,
 
 // missingImages asks the Docker daemon. An image that it does not have is fetched by a run,
 // unless the file forbids that.
-func (o *Options) missingImages(ctx context.Context, c *manifest.Config, add func(path, message, hint string)) {
+func (o *Options) missingImages(ctx context.Context, c *manifest.Config, lock *lockfile.Lock, add func(path, message, hint string)) {
 	daemon, err := docker.Connect(ctx, o.Host.Getenv, o.Host.Home)
 	if err != nil {
 		add("runtime", err.Error(), "")
@@ -115,8 +115,7 @@ func (o *Options) missingImages(ctx context.Context, c *manifest.Config, add fun
 	}
 	defer daemon.Close()
 	box := c.Settings.Isolation.Container
-	lock, err := lockfile.Read(c)
-	if err != nil || !box.Offline {
+	if !box.Offline {
 		return
 	}
 	for _, name := range c.Images() {

@@ -46,13 +46,12 @@ func cassetteProblems(c *manifest.Config, shorten func(string) string) (all toml
 // refused lists what keeps perstack run from starting an Expert of the file, for a reason that
 // lies in the file or in its lockfile. Warnings say what a run will not do. Flags can change
 // some of it, but a run without them is what the file promises.
-func refused(c *manifest.Config) toml.Problems {
-	lock, err := lockfile.Read(c)
+func refused(c *manifest.Config, lock *lockfile.Lock, lockErr error) toml.Problems {
 	runs := make([][]*expert.Expert, len(c.Experts))
 	for i, e := range c.Experts {
 		runs[i] = []*expert.Expert{e} // together they are all runs, but for what Experts do to each other
 	}
-	found := host.Refused(c, job.Settings{}, lock, err, runs...)
+	found := host.Refused(c, job.Settings{}, lock, lockErr, runs...)
 	locked := found.Err() == nil // else a new lockfile pins images too
 	found = append(found, c.MixedPackages()...)
 	found = append(found, models(c)...)
@@ -173,8 +172,7 @@ func unpriced(c *manifest.Config) (found toml.Problems) {
 
 // requests lists what the files of the project ask for beyond the defaults. Env files that
 // cannot be read are for the run to report.
-func requests(h *host.Host, c *manifest.Config, shorten func(string) string) (notes toml.Problems) {
-	lock, _ := lockfile.Read(c) // refused says what is wrong with it
+func requests(h *host.Host, c *manifest.Config, lock *lockfile.Lock, shorten func(string) string) (notes toml.Problems) {
 	question := host.Question{
 		Host: h, Workspace: h.Dir, Files: manifest.EnvFiles(h.Dir, h.Home, nil, c),
 		Project: consent.Project{Config: c, Lock: lock, Experts: c.Experts, Resolved: job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{})},

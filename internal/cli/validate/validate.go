@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -89,13 +90,16 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	short := func(name string) string { return shorten(h.Dir, name) }
 	var notes toml.Problems
+	var lock *lockfile.Lock
+	var lockErr error
 	if config != nil {
 		if err := h.RestrictRemote(config); err != nil {
 			return err
 		}
 		problems = slices.Concat(problems, cassetteProblems(config, short), config.DelegateWarnings())
-		missing := opts.missing(ctx, config)
-		for _, p := range refused(config) {
+		lock, lockErr = lockfile.Read(config)
+		missing := opts.missing(ctx, config, lock)
+		for _, p := range refused(config, lock, lockErr) {
 			if p.Warning {
 				notes = append(notes, p)
 			} else {
@@ -112,7 +116,7 @@ func run(ctx context.Context, opts *Options) error {
 	problems.Sort()
 	r := newReport(config, problems, notes, short, func(text string) string { return host.AddConfig(text, opts.Config) })
 	if config != nil {
-		r.requests = requests(h, config, short)
+		r.requests = requests(h, config, lock, short)
 	}
 	if opts.JSON {
 		err = r.printJSON(h.Stdout)
