@@ -406,6 +406,26 @@ func TestTooManyMembers(t *testing.T) {
 	}
 }
 
+// T15: so are the trees of packages.
+func TestTooManyPackages(t *testing.T) {
+	digest := strings.Repeat("0", 64)
+	lock := func(commas ...int) string {
+		text := "version = '1'\ngeneratedAt = 1\nconfigPath = 'perstack.toml'\n[experts.a]\nkey = 'a'\nname = 'a'\nversion = '1.0.0'\n" +
+			"instruction = 'x'\ndelegates = []\ntags = []\ndefinition = '" + digest + "'\n"
+		for i, n := range commas {
+			text += fmt.Sprintf("[experts.a.skills.s%d]\ndigest = '%s'\n[experts.a.skills.s%d.package]\nmanager = 'npx'\nname = 'x'\nversion = '1.0.0'\ntree = '%s'\n",
+				i, digest, i, strings.Repeat(",", n))
+		}
+		return text
+	}
+	if _, err := Parse("perstack.lock", []byte(lock(maxTreeCommas/2, maxTreeCommas/2))); err != nil {
+		t.Error(err)
+	}
+	if _, err := Parse("perstack.lock", []byte(lock(maxTreeCommas/2, maxTreeCommas/2, 1))); err == nil || !strings.Contains(err.Error(), "trees of the packages have too many members") {
+		t.Error(err)
+	}
+}
+
 // T15: sorting the members of a definition must not move its text thousands of times.
 func TestNestedDefinition(t *testing.T) {
 	nested := func(depth int) rawjson.Value {

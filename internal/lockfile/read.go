@@ -30,6 +30,9 @@ const (
 	maxLargeCommas = 400_000
 	maxAllCommas   = 1_000_000
 
+	// The commas of the trees of all packages. 12 MiB of them have 250,000.
+	maxTreeCommas = 250_000
+
 	// Sorting moves the text of a member once for every level above it.
 	maxDefinitionDepth = 64
 )
@@ -118,6 +121,7 @@ type lockReader struct {
 	*toml.Reader
 	// The commas of all definitions so far, and of the large ones.
 	commas, largeCommas int
+	treeCommas          int
 }
 
 func (r *lockReader) lock(root *toml.Node) *Lock {
@@ -230,6 +234,9 @@ func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
 			Tree: strings.ReplaceAll(p.Str("tree"), "\r", ""), // git may have changed how lines end; see lines
 		}
 		p.Finish()
+		if r.treeCommas += strings.Count(s.Package.Tree, ","); r.treeCommas > maxTreeCommas {
+			r.Fault(p.Node.KeyAt, p.At("tree"), "the trees of the packages have too many members to be checked in time", "")
+		}
 	}
 	t.Finish()
 	return s

@@ -69,8 +69,14 @@ type refusedError struct {
 }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("it needs something from %s, which is not a registry of your %s configuration and was not contacted; if you trust it, add %q to packageHosts in config.toml",
-		strings.Join(e.servers, " and "), e.manager, e.servers[0])
+	hint := "if you trust it"
+	if e.manager == "npm" {
+		// npm does not say why it wants to go there. It can be where a registry keeps its packages, or
+		// the address of a dependency, which is refused later.
+		hint = "a dependency that is an address is always refused, but if a registry keeps its packages there"
+	}
+	return fmt.Sprintf("it needs something from %s, which is not a registry of your %s configuration and was not contacted; %s, add %q to packageHosts in config.toml",
+		strings.Join(e.servers, " and "), e.manager, hint, e.servers[0])
 }
 
 func isProxyVariable(kv string) bool {

@@ -212,3 +212,15 @@ func TestServersIn(t *testing.T) {
 		}
 	}
 }
+
+// The hint about a host helps: for npm, a host that is allowed does not allow an address.
+func TestRefusedHint(t *testing.T) {
+	for manager, want := range map[string]string{
+		"npm": `and was not contacted; a dependency that is an address is always refused, but if a registry keeps its packages there, add "x.example:443" to packageHosts in config.toml`,
+		"uv":  `and was not contacted; if you trust it, add "x.example:443" to packageHosts in config.toml`,
+	} {
+		if err := (&refusedError{manager, []string{"x.example:443"}}).Error(); !strings.HasSuffix(err, want) {
+			t.Errorf("%s: %s", manager, err)
+		}
+	}
+}

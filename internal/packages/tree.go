@@ -60,6 +60,8 @@ const (
 
 	maxTree     = 8 << 20 // bytes
 	maxPackages = 5_000
+	maxNesting  = 32      // of places; npm puts most packages at the top
+	maxMembers  = 100_000 // as the commas of the text; a tree of 5,000 packages has half of them
 )
 
 var (
@@ -118,6 +120,9 @@ func lockedTree(p *lockfile.Package) (*tree, error) {
 	if len(p.Tree) > maxTree {
 		return nil, fmt.Errorf("%w: its tree has more than %d bytes", errBroken, maxTree)
 	}
+	if strings.Count(p.Tree, ",") > maxMembers {
+		return nil, fmt.Errorf("%w: its tree has more than %d members", errBroken, maxMembers)
+	}
 	var text struct {
 		LockfileVersion int  `json:"lockfileVersion"`
 		Requires        bool `json:"requires"`
@@ -157,14 +162,14 @@ func (t *tree) check(name string) error {
 	if root.Name != "" { // one that only calls itself so; what a package needs may do that
 		return fmt.Errorf("it is another package, %s", safeText(root.Name))
 	}
-	bundled := t.bundled()
-	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
-		if place == "" {
-			continue
-		}
-		if !placeOnly().MatchString(place) {
+	places := slices.Sorted(maps.Keys(t.Packages))[1:] // without the empty one
+	for _, place := range places {
+		if len(place) > maxNesting*256 || strings.Count(place, modules+"/") > maxNesting || !placeOnly().MatchString(place) {
 			return fmt.Errorf("%s is no place for a package", safeText(place))
 		}
+	}
+	bundled := t.bundled(places)
+	for _, place := range places {
 		if err := t.Packages[place].check(bundled[place]); err != nil {
 			return fmt.Errorf("it needs %s: %w", place, err)
 		}
@@ -260,51 +265,74 @@ func (w *words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, (*[]string)(w))
 }
 
-// bundled returns the paths of packages that came inside another package: those that it
+// bundled returns the places of packages that came inside another package: those that it
 // lists as bundled, and their dependencies that lie in the same package. The integrity of
-// the outer package covers them.
-func (t *tree) bundled() map[string]bool {
-	all := make(map[string]bool)
-	for bundler, e := range t.Packages {
-		if bundler == "" || len(e.Bundled) == 0 {
+// the outer package covers them. The places are sorted: an outer package comes before what is in
+// it. Each is visited once: what came inside another package has nothing to add to that.
+func (t *tree) bundled(places []string) map[string]bool {
+	all, at := make(map[string]bool), make(map[string]*location)
+	for _, place := range places {
+		t.locate(at, place)
+	}
+	for _, place := range places {
+		if len(t.Packages[place].Bundled) == 0 || all[place] {
 			continue
 		}
-		seen := make(map[string]bool)
-		var next []string
-		// need finds a name as node does: from a place upwards, here up to the bundler.
-		need := func(place, name string) {
-			for {
-				found := place + "/" + modules + "/" + name
-				if t.Packages[found].InBundle {
-					if !seen[found] {
-						seen[found] = true
-						next = append(next, found)
-					}
-					return
-				}
-				if place == bundler {
-					return
-				}
-				place = place[:strings.LastIndex(place, "/"+modules+"/")]
+		bundler, next := at[place], []*location(nil)
+		need := func(from *location, name string) {
+			if found := from.find(name, bundler); found != nil && !all[found.place] {
+				all[found.place] = true
+				next = append(next, found)
 			}
 		}
-		for _, name := range e.Bundled {
+		for _, name := range t.Packages[place].Bundled {
 			need(bundler, name)
 		}
 		for len(next) > 0 {
-			place := next[0]
+			from := next[0]
 			next = next[1:]
-			inner := t.Packages[place]
+			inner := t.Packages[from.place]
 			for _, names := range []map[string]string{inner.Dependencies, inner.OptionalDependencies, inner.PeerDependencies} {
 				for name := range names {
-					need(place, name)
+					need(from, name)
 				}
 			}
 			for _, name := range inner.Bundled {
-				need(place, name)
+				need(from, name)
 			}
 		}
-		maps.Copy(all, seen)
 	}
 	return all
+}
+
+// A location is a place in the directories of a tree.
+type location struct {
+	place  string
+	around *location            // nil at the top
+	inner  map[string]*location // the bundled packages in its node_modules, by name
+}
+
+// locate returns the location of a place, and makes it if there is none yet.
+func (t *tree) locate(at map[string]*location, place string) *location {
+	if l := at[place]; l != nil {
+		return l
+	}
+	l := &location{place: place, inner: make(map[string]*location)}
+	at[place] = l
+	if i := strings.LastIndex(place, "/"+modules+"/"); i >= 0 {
+		l.around = t.locate(at, place[:i])
+		if t.Packages[place].InBundle {
+			l.around.inner[place[i+len("/"+modules+"/"):]] = l
+		}
+	}
+	return l
+}
+
+// find looks for a bundled package as node does: from a place upwards, here up to the bundler.
+func (l *location) find(name string, bundler *location) *location {
+	for ; ; l = l.around {
+		if found := l.inner[name]; found != nil || l == bundler {
+			return found
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -151,4 +152,31 @@ func FuzzLockedTree(f *testing.F) {
 			t.Errorf("accepted %s", text)
 		}
 	})
+}
+
+// T15: a tree that would take long to check is refused.
+func TestLargeTree(t *testing.T) {
+	place := func(depth int) string { return strings.Repeat("/node_modules/a", depth)[1:] }
+	entry := `":{"version":"1.0.0","integrity":"` + sum + `","bundleDependencies":["a"]}`
+	inner := `"node_modules/inner":{"version":"1.0.0","integrity":"` + sum + `"}`
+	var members strings.Builder
+	for i := range maxMembers {
+		fmt.Fprintf(&members, `"p%d":"*",`, i)
+	}
+	for name, tt := range map[string]struct{ old, replacement, want string }{
+		"deep":           {inner, `"` + place(maxNesting) + entry + ",\n" + inner, ""},
+		"too deep":       {inner, `"` + place(maxNesting+1) + entry + ",\n" + inner, "is no place for a package"},
+		"far too deep":   {inner, `"` + place(5000) + entry + ",\n" + inner, "is no place for a package"},
+		"a long name":    {inner, `"node_modules/` + strings.Repeat("a", 9000) + entry + ",\n" + inner, "is no place for a package"},
+		"many":           {`"inner":"^1.0.0"`, members.String() + `"inner":"^1.0.0"`, "its tree has more than 100000 members"},
+		"large":          {`"^1.0.0"`, `"` + strings.Repeat("1 ", maxTree/2) + `"`, "its tree has more than 8388608 bytes"},
+		"not large":      {`"^1.0.0"`, `"` + strings.Repeat("1 ", 1000) + `"`, ""},
+		"nothing around": {inner, `"node_modules/x/node_modules/y/node_modules/a` + entry + ",\n" + inner, ""},
+	} {
+		_, err := lockedTree(aTree(tt.old, tt.replacement))
+		if tt.want == "" && err != nil && !strings.Contains(err.Error(), "in the form in which it was written") ||
+			tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %.300v", name, err)
+		}
+	}
 }
