@@ -90,8 +90,8 @@ func TestBarIsSafe(t *testing.T) {
 		}
 		text := strings.NewReplacer(eraseLine, "\n", string(dim), "", reset, "").Replace(out.String())
 		for l := range strings.SplitSeq(text, "\n") {
-			if columns(l) > 39 || strings.ContainsAny(l, "\x1b\r\u202e\u009b") || strings.Count(l, "█")+strings.Count(l, "░") != barColumns {
-				t.Errorf("%v: %q has %d columns", part, l, columns(l))
+			if Columns(l) > 39 || strings.ContainsAny(l, "\x1b\r\u202e\u009b") || strings.Count(l, "█")+strings.Count(l, "░") != barColumns {
+				t.Errorf("%v: %q has %d columns", part, l, Columns(l))
 			}
 		}
 	}

@@ -215,3 +215,16 @@ func TestHostileNames(t *testing.T) {
 		checkHarmless(t, strings.Join(emit(t, Options{Width: width}, events...), ""))
 	}
 }
+
+// No row is wider than the terminal. Words that are longer than a line stay whole, and there are none.
+func TestNarrowTerminal(t *testing.T) {
+	for _, width := range []int{20, 24, 30, 60} {
+		for _, opts := range []Options{{Width: width}, {Width: width, Record: true}, {Width: width, Verbose: true}} {
+			for line := range strings.Lines(strings.Join(emit(t, opts, family()...), "")) {
+				if line = strings.TrimSuffix(line, "\n"); Columns(line) > width {
+					t.Errorf("%d columns: %q has %d", width, line, Columns(line))
+				}
+			}
+		}
+	}
+}

@@ -53,7 +53,7 @@ func (p *Printer) starting(r narrate.Row, name string) {
 		p.dim(at, strings.TrimSpace("… "+name+" "+cmp.Or(r.Tail, r.Summary)))
 		return
 	}
-	margin := strings.Repeat("  ", at.depth)
+	margin := p.margin(at)
 	for _, l := range p.wrapped(p.hide(at.tag+"… "+name)+" "+p.command(r), len(margin)) {
 		p.out.WriteString(margin + p.paint(dim, l) + "\n")
 	}

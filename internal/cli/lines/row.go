@@ -45,15 +45,19 @@ func bullet(r narrate.Row) colour {
 // draw writes r. This and dim are the only ways to the output for text from outside.
 func (p *Printer) draw(r narrate.Row) {
 	at := p.enter(r)
-	margin, mark := strings.Repeat("  ", at.depth), "●"
+	margin, mark := p.margin(at), "●"
 	if r.State == narrate.Pending {
 		mark = "○"
 	}
 	label := p.fit(p.hide(at.tag+r.Label), len(margin)+2)
 	p.out.WriteString(margin + p.paint(bullet(r), mark) + " " + p.paint(bold, label))
-	column := len(margin) + 3 + columns(label)
+	column := len(margin) + 3 + Columns(label)
+	below := p.opts.Width > 0 && p.opts.Width-column < least
+	if below {
+		column = len(margin) + 2
+	}
 	for i, l := range p.summary(r, column) {
-		if i > 0 {
+		if i > 0 || below {
 			p.out.WriteString("\n" + strings.Repeat(" ", column-1))
 		}
 		p.out.WriteString(" " + p.paint(dim, l))
@@ -69,6 +73,19 @@ func (p *Printer) draw(r narrate.Row) {
 }
 
 const gutter = 4 // columns before a body
+
+// margin is the indentation of a place. A narrow terminal has less of it: text needs columns too.
+func (p *Printer) margin(at place) string {
+	depth := at.depth
+	if p.opts.Width > 0 {
+		depth = min(depth, max((p.opts.Width-least-gutter)/2, 0))
+	}
+	return strings.Repeat("  ", depth)
+}
+
+// least is the number of columns that text gets on a tiny terminal: lines that run over are better
+// than nothing.
+const least = 10
 
 // summary returns what comes after the label, on one line; a command may take several.
 func (p *Printer) summary(r narrate.Row, column int) []string {
@@ -99,7 +116,7 @@ func (p *Printer) summary(r narrate.Row, column int) []string {
 
 // dim writes a line that is no row.
 func (p *Printer) dim(at place, text string) {
-	margin := strings.Repeat("  ", at.depth)
+	margin := p.margin(at)
 	p.out.WriteString(margin + p.paint(dim, p.fit(p.hide(at.tag+text), len(margin))) + "\n")
 }
 
@@ -126,17 +143,15 @@ func (p *Printer) wrapped(text string, before int) []string {
 	if p.opts.Width <= 0 {
 		return []string{clean(text)}
 	}
-	return wrap(flat(text), p.space(before))
+	return Wrap(flat(text), p.space(before))
 }
 
 // unknownWidth is how many columns a line has where there is no terminal to ask: space
 // for what people write. A file may be one line of a megabyte.
 const unknownWidth = 200
 
-// space is what is left of the width. On a tiny terminal, lines that run over are better
-// than nothing.
+// space is what is left of the width.
 func (p *Printer) space(before int) int {
-	const least = 10
 	if p.opts.Width <= 0 {
 		return unknownWidth
 	}

@@ -179,7 +179,7 @@ func TestLongLineInPipe(t *testing.T) {
 	} {
 		for _, out := range emit(t, Options{}, test.s.events...) {
 			for l := range strings.Lines(out) {
-				if n := columns(strings.TrimSuffix(l, "\n")); n > test.bound {
+				if n := Columns(strings.TrimSuffix(l, "\n")); n > test.bound {
 					t.Errorf("%s: a line of %d columns, want at most %d", test.s.name, n, test.bound)
 				}
 			}

@@ -25,8 +25,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// columns is the number of columns that text takes.
-func columns(text string) int {
+// Columns is the number of columns that text takes.
+func Columns(text string) int {
 	n := 0
 	for _, r := range text {
 		n += runeWidth(r)
@@ -49,11 +49,11 @@ func Shorten(text string, space int) string {
 	return text
 }
 
-// wrap breaks a line into lines of so many columns: between words, and before and
+// Wrap breaks a line into lines of so many columns: between words, and before and
 // after wide characters, since their scripts put no blanks between words. The lines
 // that follow keep the indentation of the first. A word that is too long stays whole:
 // an address that the terminal breaks can still be copied.
-func wrap(text string, space int) []string {
+func Wrap(text string, space int) []string {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	if len(indent) > space/2 {
 		indent = ""
@@ -62,7 +62,7 @@ func wrap(text string, space int) []string {
 	var current strings.Builder
 	n, words := 0, 0 // columns and words of the current line
 	for blanks, word := range units(text) {
-		size := columns(word)
+		size := Columns(word)
 		if words > 0 && n+len(blanks)+size > space {
 			lines = append(lines, current.String())
 			current.Reset()

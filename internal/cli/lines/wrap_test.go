@@ -10,8 +10,8 @@ import (
 
 func TestColumns(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "äö": 2, "日本語": 6, "ｗｉｄｅ": 8, "ｶﾅ": 2, "e\u0301": 1, "📁": 2, "한글": 4, "→": 1, "└": 1} {
-		if got := columns(text); got != want {
-			t.Errorf("columns(%q) = %d, want %d", text, got, want)
+		if got := Columns(text); got != want {
+			t.Errorf("Columns(%q) = %d, want %d", text, got, want)
 		}
 	}
 }
@@ -52,8 +52,8 @@ func TestWrap(t *testing.T) {
 		{"日本 abc日", 8, []string{"日本 abc", "日"}},
 		{"か\u3099か\u3099か", 4, []string{"か\u3099か\u3099", "か"}},
 	} {
-		if got := wrap(test.text, test.space); !slices.Equal(got, test.want) {
-			t.Errorf("wrap(%q, %d) = %q, want %q", test.text, test.space, got, test.want)
+		if got := Wrap(test.text, test.space); !slices.Equal(got, test.want) {
+			t.Errorf("Wrap(%q, %d) = %q, want %q", test.text, test.space, got, test.want)
 		}
 	}
 }
@@ -63,12 +63,12 @@ func TestWrapKeepsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab 日本\u3099 é-")), 0, 60, -1).Draw(t, "text")
 		space := rapid.IntRange(4, 20).Draw(t, "space")
-		lines := wrap(text, space)
+		lines := Wrap(text, space)
 		if got, want := strings.ReplaceAll(strings.Join(lines, ""), " ", ""), strings.ReplaceAll(text, " ", ""); got != want {
-			t.Fatalf("wrap(%q) = %q", text, lines)
+			t.Fatalf("Wrap(%q) = %q", text, lines)
 		}
 		for _, l := range lines {
-			if columns(l) > space && len(slices.Collect(words(l))) > 1 {
+			if Columns(l) > space && len(slices.Collect(words(l))) > 1 {
 				t.Errorf("%q has more than %d columns", l, space)
 			}
 		}

@@ -21,7 +21,23 @@ func (v *survey) printEvents(ctx context.Context, w io.Writer) error {
 	return v.walk(ctx, func(e event.Event, _ []narrate.Row) error { return out.Write(e) })
 }
 
-const ruler = "──────────────────────────────────────────────────"
+// ruler is a line between Runs, no wider than the terminal.
+func ruler(width int) string {
+	const widest = 50
+	if width <= 0 {
+		width = widest
+	}
+	return strings.Repeat("─", min(width, widest))
+}
+
+// heading is the first line of an event. On a narrow terminal it is several.
+func heading(where, kind, at string, width int) string {
+	line := fmt.Sprintf("%s %-23s %s\n", where, kind, at)
+	if width > 0 && len(line) > width+1 {
+		return where + "\n  " + kind + "\n  " + at + "\n"
+	}
+	return line
+}
 
 // explain prints the job, then its Runs, each with its events. A Run that waited for
 // delegates is printed in one piece, before theirs.
@@ -52,7 +68,7 @@ func (v *survey) explain(ctx context.Context, w *bufio.Writer) error {
 		if section := runs[id]; section != nil {
 			v.printRun(p, id)
 			w.WriteString(section.String())
-			p.line(ruler)
+			p.line(ruler(v.opts.Host.Width))
 			p.blank()
 		}
 	}
@@ -134,7 +150,7 @@ func (v *survey) printRun(p *printer, id string) {
 	default:
 		p.field("Origin", fmt.Sprintf("branch from checkpoint %s of run %s", n.From.CheckpointID, n.From.RunID))
 	}
-	p.line(ruler)
+	p.line(ruler(v.opts.Host.Width))
 }
 
 // printOpen shows what was under way when the journal ends.
@@ -225,7 +241,7 @@ func (p *printer) event(e event.Event, rows []narrate.Row, width int) error {
 	if e.IsRuntime() {
 		where = "[Runtime]"
 	}
-	p.write(fmt.Sprintf("%s %-23s %s\n", where, e.Type(), e.Time().Format(time.TimeOnly)))
+	p.write(heading(where, string(e.Type()), e.Time().Format(time.TimeOnly), width))
 	if b, ok := e.Body.(event.StartRun); ok && b.From != nil && b.From.RunID == e.RunID {
 		p.field("  Resumes", "checkpoint "+b.From.CheckpointID)
 	}

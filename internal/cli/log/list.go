@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
@@ -84,7 +86,9 @@ func listJSON(w io.Writer, jobs []listedJob) error {
 
 func listText(opts *Options, jobs []listedJob, total int) error {
 	w, now := opts.Host.Stdout, opts.Host.Source.Now()
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	title := "JOB\tSTATUS\tEXPERT\tSTEPS\tSTARTED (UTC)\tDURATION\tTOKENS"
 	if opts.All {
 		title += "\tPROJECT"
@@ -110,9 +114,17 @@ func listText(opts *Options, jobs []listedJob, total int) error {
 				columns[i] = "-"
 			}
 		}
+		rows = append(rows, columns)
 		fmt.Fprintln(table, strings.Join(columns, "\t"))
 	}
 	if err := table.Flush(); err != nil {
+		return err
+	}
+	if !fits(text.String(), opts.Host.Width) {
+		text.Reset()
+		listNarrow(&text, rows, opts.Host.Width)
+	}
+	if _, err := io.WriteString(w, text.String()); err != nil {
 		return err
 	}
 	if len(jobs) < total {
@@ -120,6 +132,28 @@ func listText(opts *Options, jobs []listedJob, total int) error {
 		return err
 	}
 	return nil
+}
+
+// fits reports whether a terminal shows every line of a text in one row; 0 is no terminal.
+func fits(text string, width int) bool {
+	for line := range strings.Lines(text) {
+		if width > 0 && lines.Columns(strings.TrimSuffix(line, "\n")) > width {
+			return false
+		}
+	}
+	return true
+}
+
+// listNarrow writes what the table says about jobs without its columns.
+func listNarrow(w io.Writer, rows [][]string, width int) {
+	for _, row := range rows {
+		rest := slices.Clone(row[1:])
+		rest[2], rest[3], rest[5] = "steps "+rest[2], rest[3]+" UTC", "tokens "+rest[5]
+		fmt.Fprintln(w, row[0])
+		for _, line := range lines.Wrap(strings.Join(rest, ", "), max(width-2, 1)) {
+			fmt.Fprintln(w, "  "+line)
+		}
+	}
 }
 
 // duration says how long a job took, or has been running. For one that is neither

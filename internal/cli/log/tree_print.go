@@ -31,7 +31,7 @@ func (v *survey) printTree(w *bufio.Writer) error {
 	v.printJob(p)
 	d := drawing{printer: p, head: head, width: v.opts.Host.Width, levels: maxLevels}
 	if d.width > 0 {
-		d.levels = min(maxLevels, max(2, (d.width-narrowest)/levelWidth))
+		d.levels = min(maxLevels, max(min(2, d.width/15), (d.width-narrowest)/levelWidth))
 	}
 	for at := range spots(v.roots(), d.levels) {
 		d.run(at)
@@ -84,6 +84,7 @@ const (
 	maxLevels  = 16
 	levelWidth = 3  // columns
 	narrowest  = 50 // columns that stay free for text
+	narrow     = 8  // columns that text gets on a tiny terminal
 )
 
 // A drawing is a tree on its way to the screen.
@@ -158,7 +159,13 @@ func (d *drawing) run(at spot) {
 	if n.RunID == d.head {
 		line += " (head)"
 	}
-	line += "  " + n.Status + ", " + wording.Count(n.Steps, "step") + ", " + wording.Count(n.Usage.TotalTokens, "token")
+	var remarks []string
+	status := n.Status + ", " + wording.Count(n.Steps, "step") + ", " + wording.Count(n.Usage.TotalTokens, "token")
+	if d.fits(at.next + line + "  " + status) {
+		line += "  " + status
+	} else {
+		remarks = lines.Wrap(status, max(d.width-len([]rune(at.below)), narrow))
+	}
 	label := n.label(at.level, d.levels)
 	if label == "" || d.fits(at.first+label+line) {
 		line = at.first + label + line
@@ -166,7 +173,6 @@ func (d *drawing) run(at spot) {
 		d.write(at.first + strings.TrimSuffix(label, " → ") + ":\n")
 		line = at.next + line
 	}
-	var remarks []string
 	if n.hung == byCall && n.From != nil {
 		remarks = append(remarks, fmt.Sprintf("from %s of run %s", n.from(), terminal.CleanLine(n.From.RunID)))
 	}
@@ -199,7 +205,7 @@ func (d *drawing) query(text, line string, at spot) string {
 	}
 	free := d.width - len([]rune(line)) - marks
 	if free < least {
-		free = max(d.width-len([]rune(at.below))-marks, least)
+		free = max(d.width-len([]rune(at.below))-marks, narrow)
 	}
 	return lines.Shorten(text, min(free, queryCut))
 }

@@ -218,3 +218,35 @@ func TestTreeFlags(t *testing.T) {
 		}
 	}
 }
+
+// On a narrow terminal no row is wider than it, but for ids, which are never cut, and sentences,
+// which the terminal breaks.
+func TestNarrowTerminal(t *testing.T) {
+	const width = 20
+	s := memory.New()
+	tellTeam(t, s)
+	check := func(out string, laidOut func(line string) bool) {
+		t.Helper()
+		found := 0
+		for l := range strings.Lines(out) {
+			if l = strings.TrimSuffix(l, "\n"); !laidOut(l) {
+				continue
+			}
+			if found++; utf8.RuneCountInString(l) > width {
+				t.Errorf("wider than %d columns: %s", width, l)
+			}
+		}
+		if found == 0 {
+			t.Errorf("nothing to check in\n%s", out)
+		}
+	}
+	indented := func(l string) bool { return strings.HasPrefix(l, "  ") && !strings.Contains(l, "heckpoint") }
+	check(wideLog(t, s, width), func(string) bool { return true })
+	check(wideLog(t, s, width, "teamjob", "--tree"), func(l string) bool { return strings.Contains(l, `"`) || strings.Contains(l, "steps") && !strings.Contains(l, ":") })
+	check(wideLog(t, s, width, "teamjob"), func(l string) bool { return indented(l) || strings.HasPrefix(l, "[") || strings.HasPrefix(l, "─") })
+	for _, width := range []int{0, 100} {
+		if out := wideLog(t, s, width); !strings.HasPrefix(out, "JOB ") {
+			t.Errorf("on %d columns:\n%s", width, out)
+		}
+	}
+}
