@@ -27,7 +27,7 @@ const (
 	// 16 MiB of small definitions have 800,000.
 	maxCommas      = 20_000
 	largeCommas    = 500
-	maxLargeCommas = 400_000
+	maxLargeCommas = 300_000
 	maxAllCommas   = 1_000_000
 
 	// The commas of the trees of all packages. 12 MiB of them have 250,000.
