@@ -189,6 +189,10 @@ func TestRules(t *testing.T) {
 			[]event.Body{event.CompleteStreamingReasoning{Text: "Hm."}, event.Retry{Reason: `{"error":"Busy","message":"wait"}`, DelayMS: 1500}, event.CompleteStreamingReasoning{Text: "Hm."}},
 			[]string{"R Reasoning | Hm.", "R Retry | Busy: wait | next attempt in 1.5s", "R Reasoning | Hm."},
 		},
+		"a failure of the provider is not called by its name": {
+			[]event.Body{event.Retry{Reason: `{"error":"AI_APICallError","message":"cannot connect"}`}},
+			[]string{"R Retry | cannot connect"},
+		},
 		"what is said with calls stands before their results": {
 			[]event.Body{turn("", "Let me look.\n", readCall), ended(readCall, "{}")},
 			[]string{"R Message | Let me look.", "R Read Text File a.txt"},

@@ -154,6 +154,7 @@ func (b *batch) retry(body event.Retry) {
 	if m := parse([]byte(body.Reason)); m.text("error") != "" {
 		text = strings.TrimSuffix(m.text("error")+": "+m.text("message"), ": ")
 	}
+	text = strings.TrimPrefix(text, event.ProviderFailure+": ") // the row says enough
 	texts := []Text{{Text: text}}
 	if body.DelayMS > 0 {
 		texts = append(texts, Text{Text: "next attempt in " + span(float64(body.DelayMS)/1000)})
