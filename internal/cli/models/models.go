@@ -87,7 +87,7 @@ func run(ctx context.Context, opts *Options) error {
 	if opts.JSON {
 		return host.WriteJSON(opts.Host.Stdout, l)
 	}
-	return l.print(opts.Host.Stdout)
+	return l.print(opts.Host.Stdout, opts.Host.Width)
 }
 
 // config is perstack.toml. The list is worth reading without one.

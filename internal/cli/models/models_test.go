@@ -197,7 +197,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	l := &list{Models: []entry{{Provider: "openai", ID: "a\x1b[31m\nb\u202e"}}}
 	var text, data bytes.Buffer
-	if l.print(&text) != nil || host.WriteJSON(&data, l) != nil || strings.ContainsAny(text.String()+data.String(), "\x1b\u202e") || strings.Contains(text.String(), "a\nb") {
+	if l.print(&text, 0) != nil || host.WriteJSON(&data, l) != nil || strings.ContainsAny(text.String()+data.String(), "\x1b\u202e") || strings.Contains(text.String(), "a\nb") {
 		t.Errorf("%q\n%q", text.String(), data.String())
 	}
 }
@@ -246,6 +246,25 @@ func TestFieldsAreDocumented(t *testing.T) {
 	for _, column := range columns {
 		if !strings.Contains(string(page), column) {
 			t.Errorf("the column %s is not on the page", column)
+		}
+	}
+}
+
+// On a narrow terminal, what the table says takes several lines, and none is wider than the terminal.
+func TestNarrowTerminal(t *testing.T) {
+	yes := true
+	l := &list{Models: []entry{{Provider: "acme", ID: "small", ContextWindow: 200_000, Images: &yes}}}
+	var out strings.Builder
+	if err := l.print(&out, 20); err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(out.String(), "\n\n")
+	if !strings.HasPrefix(table, "acme\n  small\n    context 200000,\n") || !strings.Contains(table, "images yes") {
+		t.Errorf("%s", table)
+	}
+	for _, line := range strings.Split(table, "\n") {
+		if len(line) > 20 {
+			t.Errorf("%q is too wide", line)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package models
 
-// The rules of the output: one line a model, in columns that are as wide as they must be;
+// The rules of the output: one line a model, in columns that are as wide as they must be, or
+// several lines if the terminal is narrower;
 // a provider is a line of its own before its models; what is not known is a -. Nothing is
 // coloured or redrawn. What came from a file is cleaned: it could act on the terminal.
 
@@ -13,14 +14,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
 var columns = []string{"MODEL", "CONTEXT", "OUTPUT", "PRICE IN", "PRICE OUT", "THINKS BY", "IMAGES", "PDF"}
 
-// print writes the list for people.
-func (l *list) print(w io.Writer) error {
+// print writes the list for people. Width is the number of columns of the terminal; 0 if there is
+// none.
+func (l *list) print(w io.Writer, width int) error {
 	rows := [][]string{columns}
 	for _, e := range l.Models {
 		rows = append(rows, e.columns())
@@ -31,6 +34,11 @@ func (l *list) print(w io.Writer) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(column))
 		}
 	}
+	table := 0
+	for _, n := range widths {
+		table += 2 + n
+	}
+	narrow := width > 0 && table > width
 	var out bytes.Buffer
 	provider := ""
 	for i, row := range rows {
@@ -38,7 +46,15 @@ func (l *list) print(w io.Writer) error {
 			provider = l.Models[i-1].Provider
 			fmt.Fprintln(&out, provider)
 		}
-		out.WriteString(line(row, widths) + "\n")
+		switch {
+		case !narrow:
+			out.WriteString(line(row, widths) + "\n")
+		case i > 0:
+			out.WriteString("  " + row[0] + "\n")
+			for _, text := range lines.Wrap(facts(row), max(width-4, 1)) {
+				out.WriteString("    " + text + "\n")
+			}
+		}
 	}
 	out.WriteString("\n" + l.legend())
 	_, err := w.Write(out.Bytes())
@@ -57,6 +73,15 @@ func line(row []string, widths []int) string {
 		}
 	}
 	return strings.TrimRight(b.String(), " ")
+}
+
+// facts is a row without its columns.
+func facts(row []string) string {
+	var all []string
+	for i, column := range row[1:] {
+		all = append(all, strings.ToLower(columns[i+1])+" "+column)
+	}
+	return strings.Join(all, ", ")
 }
 
 func (e *entry) columns() []string {
