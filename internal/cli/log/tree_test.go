@@ -242,7 +242,9 @@ func TestNarrowTerminal(t *testing.T) {
 	}
 	indented := func(l string) bool { return strings.HasPrefix(l, "  ") && !strings.Contains(l, "heckpoint") }
 	check(wideLog(t, s, width), func(string) bool { return true })
-	check(wideLog(t, s, width, "teamjob", "--tree"), func(l string) bool { return strings.Contains(l, `"`) || strings.Contains(l, "steps") && !strings.Contains(l, ":") })
+	check(wideLog(t, s, width, "teamjob", "--tree"), func(l string) bool {
+		return strings.Contains(l, `"`) || strings.Contains(l, "steps") && !strings.Contains(l, ":")
+	})
 	check(wideLog(t, s, width, "teamjob"), func(l string) bool { return indented(l) || strings.HasPrefix(l, "[") || strings.HasPrefix(l, "─") })
 	for _, width := range []int{0, 100} {
 		if out := wideLog(t, s, width); !strings.HasPrefix(out, "JOB ") {
