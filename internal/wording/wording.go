@@ -113,10 +113,10 @@ func Quote(s string) string {
 func CutRunes(text string, most int, mark string) string {
 	n, end, before := 0, 0, most-utf8.RuneCountInString(mark)
 	for i := range text { // not further than needed: it can be a file of many megabytes
-		switch n {
-		case before:
+		if n == before {
 			end = i
-		case most:
+		}
+		if n == most {
 			return text[:end] + mark
 		}
 		n++

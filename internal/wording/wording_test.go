@@ -23,6 +23,9 @@ func TestCutRunes(t *testing.T) {
 			t.Errorf("%q became %q, want %q", tt.text, got, tt.want)
 		}
 	}
+	if got := CutRunes("äöüßé", 4, ""); got != "äöüß" {
+		t.Errorf("without a mark: %q", got)
+	}
 }
 
 // A cut text is within its limit, shows that it was cut, and ends at a character.
