@@ -3,68 +3,29 @@ package model
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
 )
 
-// catalogue is the file catalogue.json. It holds all that ages, so that a new model or a
-// new price is a change of data.
-type catalogue struct {
-	Date   string  `json:"date"` // on which, or after which, each price was looked up
-	Models []Entry `json:"models"`
-}
-
 // An Entry is a model that perstack knows.
 type Entry struct {
-	Provider string `json:"provider"`
-	ID       string `json:"id"`
+	Provider string
+	ID       string
 	Known
-	Price *expert.Price `json:"price"` // nil if it is not known for certain
-	Date  string        `json:"date"`  // day, as 2006-01-02, on which all this was known to be right
+	Price *expert.Price // nil if it is not known for certain
+	Date  string        // day, as 2006-01-02, on which all this was known to be right
 }
 
-//go:embed catalogue.json
-var catalogueFile []byte
-
-// known is the catalogue, read when it is first asked for. A file that cannot be read
-// knows nothing; the tests see to it that ours can.
-var known = sync.OnceValue(func() catalogue {
-	c, err := parseCatalogue(catalogueFile)
-	if err != nil {
-		return catalogue{}
-	}
-	for i := range c.Models { // a row has a date if it was looked up later than the rest
-		c.Models[i].Date = cmp.Or(c.Models[i].Date, c.Date)
-	}
-	return c
-})
-
-func parseCatalogue(data []byte) (c catalogue, err error) {
-	abilities := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, a *Ability) error {
-		var can bool
-		err := json.UnmarshalDecode(dec, &can)
-		*a = ability(can)
-		return err
-	})
-	if err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true), json.WithUnmarshalers(abilities)); err != nil {
-		return catalogue{}, fmt.Errorf("the catalogue of models cannot be read: %w", err)
-	}
-	return c, nil
-}
+func (e *Entry) date() string { return cmp.Or(e.Date, rowsDate) }
 
 // All lists the catalogue, a provider's models together. Models of Google stand there
 // for google-vertex too, and those of OpenAI, but for their prices, for azure-openai.
 func All() []Entry {
-	all := slices.Clone(known().Models)
+	all := slices.Clone(rows)
 	for i := range all {
+		all[i].Date = all[i].date()
 		all[i].Efforts = slices.Clone(all[i].Efforts)
 		if all[i].Price != nil {
 			all[i].Price = new(*all[i].Price)
@@ -96,7 +57,6 @@ func Of(provider string) (all []Entry) {
 // versions. Where Bedrock runs it makes no difference, unless the row says where: then it
 // is cheaper there.
 func find(provider, model string) *Entry {
-	rows := known().Models
 	plain := unversioned(provider, model)
 	if provider == bedrock {
 		plain = anywhere(plain)
@@ -121,12 +81,23 @@ func unversioned(provider, id string) string {
 	if provider == bedrock {
 		id = strings.TrimSuffix(id, "-v1:0")
 	}
-	return version().ReplaceAllString(id, "")
+	for _, form := range []string{"-00000000", "@00000000", "-0000-00-00", "-latest", "@latest"} {
+		if rest := len(id) - len(form); rest >= 0 && hasForm(id[rest:], form) {
+			return id[:rest]
+		}
+	}
+	return id
 }
 
-var version = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`([-@](\d{8}|latest)|-\d{4}-\d\d-\d\d)$`)
-})
+// hasForm compares a text with a form of the same length, in which 0 stands for any digit.
+func hasForm(text, form string) bool {
+	for i := range len(form) {
+		if c := text[i]; c != form[i] && (form[i] != '0' || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
 
 // anywhere takes off where Bedrock runs a model.
 func anywhere(id string) string {

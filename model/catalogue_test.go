@@ -9,22 +9,18 @@ import (
 	"github.com/perstack-go/perstack/expert"
 )
 
-// Every row of the file can be right, can be reached, and stands where it is looked for.
+// Every row can be right, can be reached, and stands where it is looked for.
 func TestCatalogue(t *testing.T) {
-	list, err := parseCatalogue(catalogueFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	day, err := time.Parse(time.DateOnly, PricesDate())
 	if err != nil || day.After(time.Now()) {
 		t.Errorf("the date is %q", PricesDate())
 	}
-	if !slices.IsSortedFunc(list.Models, func(a, b Entry) int { return cmp.Compare(a.Provider, b.Provider) }) {
+	if !slices.IsSortedFunc(rows, func(a, b Entry) int { return cmp.Compare(a.Provider, b.Provider) }) {
 		t.Error("the rows are not sorted by provider")
 	}
 	ids, plain := map[string]bool{}, map[string]string{}
-	for i := range list.Models {
-		r := &list.Models[i]
+	for i := range rows {
+		r := &rows[i]
 		name := r.Provider + " " + r.ID
 		if !slices.Contains(Providers(), r.Provider) || listed(r.Provider) != r.Provider || r.ID == "" {
 			t.Errorf("%s: this name is never looked up", name)
@@ -43,7 +39,7 @@ func TestCatalogue(t *testing.T) {
 		} else {
 			plain[key] = name
 		}
-		if at, err := time.Parse(time.DateOnly, cmp.Or(r.Date, list.Date)); err != nil || at.Before(day) || at.After(time.Now()) || r.Date != "" && !at.After(day) {
+		if at, err := time.Parse(time.DateOnly, r.date()); err != nil || at.Before(day) || at.After(time.Now()) || r.Date != "" && !at.After(day) {
 			t.Errorf("%s was looked up on %q", name, r.Date)
 		}
 		checkRow(t, name, r)
@@ -113,28 +109,9 @@ func TestPriceDate(t *testing.T) {
 	}
 }
 
-func TestCatalogueIsReadStrictly(t *testing.T) {
-	const start = `{"date":"2025-01-01","models":[{"provider":"p","id":"m",`
-	for name, text := range map[string]string{
-		"an unknown member":    start + `"output":1}]}`,
-		"an unknown price":     start + `"price":{"input":1,"cached":1}}]}`,
-		"another case":         `{"Date":"2025-01-01","models":[]}`,
-		"a member twice":       `{"date":"2025-01-01","date":"2026-01-01","models":[]}`,
-		"a price as text":      start + `"price":{"input":"1"}}]}`,
-		"an ability as a word": start + `"images":"yes"}]}`,
-		"half a token":         start + `"contextWindow":1.5}]}`,
-		"nothing":              ``,
-		"more than one":        `{"date":"2025-01-01","models":[]}{}`,
-	} {
-		if list, err := parseCatalogue([]byte(text)); err == nil || list.Date != "" {
-			t.Errorf("%s: %+v, %v", name, list, err)
-		}
-	}
-}
-
 func TestAll(t *testing.T) {
 	all := All()
-	if len(all) != len(known().Models) || len(all) < 40 {
+	if len(all) != len(rows) || len(all) < 40 {
 		t.Fatalf("%d models", len(all))
 	}
 	for _, e := range all {

@@ -9,12 +9,12 @@ import (
 
 // Known is what is known of a model before it is asked. Zero is unknown.
 type Known struct {
-	ContextWindow   int       `json:"contextWindow"` // tokens
-	MaxOutputTokens int       `json:"maxOutputTokens"`
-	Reasoning       Reasoning `json:"reasoning"`
-	Efforts         []string  `json:"efforts"` // the words of ReasoningEffort and ReasoningAdaptive, from little to much
-	Images          Ability   `json:"images"`  // what it can look at
-	PDF             Ability   `json:"pdf"`
+	ContextWindow   int // tokens
+	MaxOutputTokens int
+	Reasoning       Reasoning
+	Efforts         []string // the words of ReasoningEffort and ReasoningAdaptive, from little to much
+	Images          Ability  // what it can look at
+	PDF             Ability
 }
 
 // Reasoning says in which way a model is asked to think.

@@ -28,13 +28,13 @@ func PriceOf(provider, modelName string) (expert.Price, bool) {
 
 // PricesDate is the day, as 2006-01-02, on which the oldest of the prices of [PriceOf] was
 // known to be right.
-func PricesDate() string { return known().Date }
+func PricesDate() string { return rowsDate }
 
 // PriceDate is the day on which what is known of a model was looked up. It is empty for a
 // model that is not in the catalogue.
 func PriceDate(provider, modelName string) string {
 	if e := find(listed(provider), modelName); e != nil {
-		return e.Date
+		return e.date()
 	}
 	return ""
 }
