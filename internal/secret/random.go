@@ -87,7 +87,8 @@ func isTelling(name string) bool {
 // isWord reports whether a value is what a person writes in the place of a key: small
 // letters, and few of them.
 func isWord(value string) bool {
-	return len(value) < 16 && count(value).lower == len(strings.NewReplacer("-", "", "_", "", ".", "").Replace(value))
+	c := count(value)
+	return len(value) < 16 && c.upper+c.digits+c.signs+strings.Count(value, "/") == 0
 }
 
 // isPassword judges a value whose name says that it is secret: everything but what

@@ -22,6 +22,7 @@ func TestIgnoreFile(t *testing.T) {
 		{"empty", []string{"perstack/"}, ignoreName},
 		{"only jobs", []string{"perstack/jobs/"}, ignoreName},
 		{"only jobs and what a crash left", []string{"perstack/jobs/", "perstack/.gitignore.X.tmp"}, ignoreName},
+		{"an empty file that a power cut left", []string{"perstack/jobs/", "perstack/.gitignore"}, ignoreName},
 		{"came with a repository", []string{".git/", "perstack/README.md"}, "jobs/" + ignoreName},
 		{"a project", []string{"perstack/.git/", "perstack/main.go"}, "jobs/" + ignoreName},
 	}

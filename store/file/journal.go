@@ -23,7 +23,6 @@ type journal struct {
 	log     *slog.Logger
 	disk    disk
 	sealer  *store.Sealer
-	owner   owner
 
 	f        *os.File
 	headFile *os.File
@@ -36,7 +35,8 @@ type journal struct {
 	summary bool // job.json is due with the next commit
 
 	syncing sync.Mutex
-	durable position // survives a power cut
+	durable position   // survives a power cut
+	written store.Head // of the job.json that this process wrote last
 }
 
 // Append implements [store.Journal].
@@ -139,7 +139,7 @@ func (j *journal) commit(target int64) error {
 	}
 	j.durable = upTo
 	if due {
-		j.writeSummary(&j.owner)
+		j.writeSummary()
 	}
 	return nil
 }
@@ -182,14 +182,15 @@ func (j *journal) syncParents() error {
 
 // writeSummary updates job.json. It is a cache: a failure, on a full disk for
 // instance, leaves an older one, which is true as well. The caller holds syncing.
-func (j *journal) writeSummary(o *owner) {
-	if j.durable.head.Seq == 0 {
-		return // there is no job yet
+func (j *journal) writeSummary() {
+	if j.durable.head == j.written {
+		return // there is no job yet, or nothing new
 	}
-	if err := j.disk.writeSummary(j.dir, j.durable, o); err != nil {
+	if err := j.disk.writeSummary(j.dir, j.durable); err != nil {
 		j.log.Warn("the summary of the job could not be written; it will be rebuilt when needed", "error", err)
 		return
 	}
+	j.written = j.durable.head
 	j.mu.Lock()
 	j.summary = j.now.head != j.durable.head && j.summary
 	j.mu.Unlock()
@@ -206,7 +207,7 @@ func (j *journal) Close() error {
 	}
 	j.closed = true
 	target := j.now.length
-	j.summary = false // written below, without the owner
+	j.summary = false // written below
 	j.mu.Unlock()
 
 	err := j.commit(target)
@@ -221,7 +222,7 @@ func (j *journal) Close() error {
 			j.log.Warn("the space reserved for the journal could not be freed", "error", cut)
 		}
 	}
-	j.writeSummary(nil)
+	j.writeSummary()
 	if gone := j.disk.remove(j.dir, lockName, lockName); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		j.log.Warn("the lock file could not be removed", "error", gone)
 	}

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit"
+	faulty "github.com/perstack-go/perstack/internal/testkit/disk"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/storetest"
 )
@@ -190,5 +194,36 @@ func TestLockedByThisProcess(t *testing.T) {
 	os.Remove(s.path(lockName))
 	if _, err := s.Open(t.Context(), "job1"); err == nil || err.Error() != "job job1 is being written by another process: wait for it or stop it" {
 		t.Error(err)
+	}
+}
+
+// Every file that is derived from the journal, and every sync, makes a short run longer.
+func TestShortRunWritesLittle(t *testing.T) {
+	d := faulty.New()
+	s := New(filepath.Join(fastDir(t), "perstack"), &Options{Disk: d})
+	j := mustOpen(t, s)
+	events := storetest.Sample("job1")
+	for _, part := range [][]event.Event{events[:1], events[1:]} {
+		mustAppend(t, j, part...)
+		if err := j.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustClose(t, j)
+	got := map[string]int{}
+	for _, op := range d.Ops() {
+		if op.Kind == OpSync || op.Kind == OpRename {
+			got[op.Kind+" "+op.Name]++
+		}
+	}
+	want := map[string]int{
+		"rename .gitignore": 1, "rename head": 1, "rename lock": 1,
+		"rename job.json":    1,                 // after the end of the run, and not again
+		"sync journal.jsonl": 2, "sync head": 2, // at the beginning and at the end
+		"sync job1": 1, "sync jobs": 1, "sync perstack": 1, // so that a new job can be found
+		"sync " + filepath.Base(filepath.Dir(s.dir)): 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

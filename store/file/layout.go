@@ -187,12 +187,13 @@ const ignoreName = ".gitignore"
 // storage directory if nothing else is there, and otherwise in the directory of the jobs:
 // a storage path that is a project must not hide the project, and a repository that
 // contains a perstack directory must not get conversations committed. An existing file is
-// kept. The directory of the jobs exists.
+// kept, unless it is empty: the file is not synced, and a power cut can leave an empty one.
+// The directory of the jobs exists.
 func (s *Store) ignoreFile(root *os.Root) error {
 	for _, name := range []string{ignoreName, path.Join(jobsName, ignoreName)} {
-		if _, err := root.Lstat(name); err == nil {
+		if info, err := root.Lstat(name); err == nil && info.Size() > 0 {
 			return nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -204,7 +205,7 @@ func (s *Store) ignoreFile(root *os.Root) error {
 	}
 	// Another process may be doing the same, so each has a temporary file of its own.
 	temp := path.Join(dir, ignoreName+"."+rand.Text()+".tmp")
-	err := s.disk.replaceBy(root, temp, path.Join(dir, ignoreName), strings.NewReader("*\n"), true)
+	err := s.disk.replaceBy(root, temp, path.Join(dir, ignoreName), strings.NewReader("*\n"), false)
 	return unwritable(filepath.Join(s.dir, dir), err)
 }
 
@@ -217,6 +218,6 @@ func isShared(root *os.Root) (bool, error) {
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	return slices.ContainsFunc(names, func(name string) bool {
-		return name != jobsName && !strings.HasPrefix(name, ignoreName+".") // what a crash left of our file
+		return name != jobsName && !strings.HasPrefix(name, ignoreName) // what a crash left of our file
 	}), err
 }

@@ -56,8 +56,13 @@ func TestModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/head", "jobs/job1/journal.jsonl", "jobs/job1/job.json", "jobs/job1/lock")
-		mustClose(t, j)
+		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/head", "jobs/job1/journal.jsonl", "jobs/job1/lock")
+		unix.Umask(mask)
+		err = j.Close()
+		unix.Umask(old)
+		if err != nil {
+			t.Fatal(err)
+		}
 		checkModes(t, outer, ".gitignore", "jobs", "jobs/job1", "jobs/job1/head", "jobs/job1/journal.jsonl", "jobs/job1/job.json")
 		if got := string(readFile(t, filepath.Join(outer, ".gitignore"))); got != "*\n" {
 			t.Errorf(".gitignore holds %q", got)

@@ -72,8 +72,7 @@ func noJournal(dir *os.Root, jobID string, err error) error {
 // begin makes the journal ready for the first record of this process. The file "lock" is
 // written first: if it may not be written, nothing may.
 func (j *journal) begin(rest tail) error {
-	j.owner = thisProcess()
-	if err := j.disk.announce(j.dir, j.owner); errors.Is(err, fs.ErrPermission) {
+	if err := j.disk.announce(j.dir, thisProcess()); errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("open job %s: %w", j.id, unwritable(j.dir.Name(), err))
 	} else if err != nil {
 		j.log.Warn("the lock file could not be written", "error", err)
@@ -89,7 +88,6 @@ func (j *journal) begin(rest tail) error {
 	if err := j.reserve.ensure(j.now.length); err != nil {
 		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}
-	j.summary = true
 	if j.now.length == 0 {
 		return nil // the first commit does the rest
 	}

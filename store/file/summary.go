@@ -34,7 +34,6 @@ type summary struct {
 		Digest store.Digest `json:"digest"`
 		Length int64        `json:"length"`
 	} `json:"head"`
-	Owner *owner `json:"owner,omitzero"` // the writer, while there is one
 }
 
 // maxSummary is far more than a summary needs.
@@ -62,8 +61,8 @@ func readSummary(dir *os.Root, jobID string) (position, error) {
 }
 
 // writeSummary writes p to job.json.
-func (d disk) writeSummary(dir *os.Root, p position, o *owner) error {
-	s := summary{Job: p.job, Owner: o}
+func (d disk) writeSummary(dir *os.Root, p position) error {
+	s := summary{Job: p.job}
 	s.Head.Seq, s.Head.Digest, s.Head.Length = p.head.Seq, p.head.Digest, p.length
 	data, err := json.Marshal(s, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
