@@ -2,10 +2,8 @@ package expert
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // The longest key, and the longest of each of its parts.
@@ -31,15 +29,6 @@ const (
 	VariablePattern = `^[a-zA-Z0-9][a-zA-Z0-9_-]*$` // names of environment variables
 )
 
-// Compiled once, when they are first used.
-var (
-	keyGrammar      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(KeyPattern) })
-	nameGrammar     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(NamePattern) })
-	versionGrammar  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(VersionPattern) })
-	tagGrammar      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(TagPattern) })
-	variableGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(VariablePattern) })
-)
-
 // Key names an Expert, in this file or in the registry. At most one of Version
 // and Tag is set; with neither the registry means the tag latest.
 type Key struct {
@@ -57,11 +46,10 @@ func ParseKey(s string) (Key, error) {
 	if len(s) > MaxKey {
 		return fail(fmt.Sprintf("a key has at most %d characters", MaxKey))
 	}
-	m := keyGrammar().FindStringSubmatch(s)
-	if m == nil {
+	k, ok := cutKey(s)
+	if !ok {
 		return fail("write name, @scope/name, name@1.0.0 or name@tag in lower case")
 	}
-	k := Key{Name: m[1], Version: m[2], Tag: m[3]}
 	switch {
 	case len(k.Name) > MaxName:
 		return fail(fmt.Sprintf("a name has at most %d characters", MaxName))
@@ -88,22 +76,22 @@ func (k Key) ToolName() string {
 // ValidName reports whether s may name an Expert. Names are narrower than the
 // name part of a key: they have no dots.
 func ValidName(s string) bool {
-	return len(s) <= MaxName && nameGrammar().MatchString(s)
+	return len(s) <= MaxName && isScoped(s, "_-")
 }
 
 // ValidVersion reports whether s is a full version such as 1.0.0-rc.1+build.
 func ValidVersion(s string) bool {
-	return len(s) <= MaxVersion && versionGrammar().MatchString(s)
+	return len(s) <= MaxVersion && isVersion(s)
 }
 
 // ValidTag reports whether s may be a tag, of a version or of an Expert.
 func ValidTag(s string) bool {
-	return len(s) <= MaxVersion && tagGrammar().MatchString(s)
+	return len(s) <= MaxVersion && isWord(s, lower, "_-")
 }
 
 // ValidVariable reports whether s may name an environment variable that a skill asks for.
 func ValidVariable(s string) bool {
-	return len(s) <= MaxVariable && variableGrammar().MatchString(s)
+	return len(s) <= MaxVariable && isWord(s, upper+lower, "_-")
 }
 
 // quote shows a value in a message. Control characters and bidi marks come out escaped,

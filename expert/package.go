@@ -2,10 +2,8 @@ package expert
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // A Package is what a skill asks a package manager to fetch and start: the parts of a
@@ -110,10 +108,6 @@ func DisguisedManager(s string) (string, string) {
 	return "", ""
 }
 
-// programGrammar is for the name of a program in a package, which becomes a file name.
-// Its length is checked beside it: a counted repetition takes long to compile.
-var programGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`) })
-
 // A PackageFault is what keeps a command line from being understood.
 type PackageFault struct {
 	At            int // which argument; -1 when something is missing
@@ -162,7 +156,7 @@ options:
 		spec, specAt = args[i], i
 	case i == len(args):
 		return fail(specAt, "is not told which program of the package to start", "write its name after the package")
-	case len(args[i]) > 255 || !programGrammar().MatchString(args[i]):
+	case len(args[i]) > 255 || !isWord(args[i], upper+lower, "_.-"): // it becomes a file name
 		return fail(i, "cannot start the program "+quote(args[i]), "use letters, digits, ., _ and -")
 	default:
 		program = args[i]
@@ -170,8 +164,8 @@ options:
 	if message, hint := PackageName(spec); message != "" {
 		return fail(specAt, "cannot fetch "+quote(spec), hint)
 	}
-	parts := keyGrammar().FindStringSubmatch(spec)
-	p := Package{Manager: m.name, Name: parts[1], Version: parts[2], Tag: parts[3], Program: program}
+	key, _ := cutKey(spec)
+	p := Package{Manager: m.name, Name: key.Name, Version: key.Version, Tag: key.Tag, Program: program}
 	if rest := args[i+1:]; len(rest) > 0 {
 		p.Args = slices.Clone(rest)
 	}
@@ -181,7 +175,7 @@ options:
 // PackageName is strict because the text becomes an argument of npx or uvx: a
 // leading dash would be read as an option.
 func PackageName(s string) (string, string) {
-	if len(s) <= MaxKey && keyGrammar().MatchString(s) {
+	if _, ok := cutKey(s); ok && len(s) <= MaxKey {
 		return "", ""
 	}
 	return quote(s) + " is not a package name", "write name, @scope/name or name@1.0.0 in lower case"
