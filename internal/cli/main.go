@@ -40,7 +40,7 @@ func Main(ctx context.Context, h *host.Host, args []string) int {
 	ctx, stop := h.Interruptible(ctx)
 	defer stop()
 
-	root := newRoot(h)
+	root := newRoot(h, args)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil && asksForUnknown(cmd) {
@@ -62,7 +62,31 @@ func exitCode(ctx context.Context, err error) int {
 	return host.ExitCode(err)
 }
 
-func newRoot(h *host.Host) *cobra.Command {
+// commands are those of perstack, with their names.
+var commands = []struct {
+	name string
+	make func(h *host.Host) *cobra.Command
+}{
+	{"demo", func(h *host.Host) *cobra.Command { return demo.New(h, nil) }},
+	{"docker", func(h *host.Host) *cobra.Command { return docker.New(h, nil) }},
+	{"jobs", func(h *host.Host) *cobra.Command { return jobs.New(h, nil, nil) }},
+	{"egress", func(h *host.Host) *cobra.Command { return egress.New(h, nil) }},
+	{"inspect", func(h *host.Host) *cobra.Command { return inspect.New(h, nil) }},
+	{"install", func(h *host.Host) *cobra.Command { return install.New(h, nil) }},
+	{"log", func(h *host.Host) *cobra.Command { return log.New(h, nil) }},
+	{"mcp", func(h *host.Host) *cobra.Command { return mcp.New(h, nil) }},
+	{"models", func(h *host.Host) *cobra.Command { return models.New(h, nil) }},
+	{"run", func(h *host.Host) *cobra.Command { return run.New(h, nil) }},
+	{"schema", func(h *host.Host) *cobra.Command { return schema.New(h, nil) }},
+	{"trust", func(h *host.Host) *cobra.Command { return trust.New(h, nil) }},
+	{"validate", func(h *host.Host) *cobra.Command { return validate.New(h, nil) }},
+	{"version", newVersion},
+}
+
+// newRoot makes the command that args name. If they do not begin with one, it makes all: they ask
+// for help, for completions, or for a command that does not exist. To make all takes longer than
+// to read perstack.toml.
+func newRoot(h *host.Host, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "perstack",
 		Short: "Run AI agents that you can trust with your files",
@@ -98,22 +122,15 @@ and continue a run from any checkpoint.`,
 			help(cmd, args)
 		}
 	})
-	root.AddCommand(
-		demo.New(h, nil),
-		docker.New(h, nil),
-		jobs.New(h, nil, nil),
-		egress.New(h, nil),
-		inspect.New(h, nil),
-		install.New(h, nil),
-		log.New(h, nil),
-		mcp.New(h, nil),
-		models.New(h, nil),
-		run.New(h, nil),
-		schema.New(h, nil),
-		trust.New(h, nil),
-		validate.New(h, nil),
-		newVersion(h),
-	)
+	for _, c := range commands {
+		if len(args) > 0 && c.name == args[0] {
+			root.AddCommand(c.make(h))
+			return root
+		}
+	}
+	for _, c := range commands {
+		root.AddCommand(c.make(h))
+	}
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {

@@ -80,3 +80,19 @@ func TestWaitingForTheQueryIsTold(t *testing.T) {
 		t.Errorf("exit code %d without a query", code)
 	}
 }
+
+// A command is made under the name that it is found by, and without the others.
+func TestOneCommandIsMade(t *testing.T) {
+	h := &host.Host{Dir: t.TempDir(), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Command: "perstack"}
+	for _, c := range commands {
+		made := newRoot(h, []string{c.name, "--help"}).Commands()
+		if len(made) != 1 || made[0].Name() != c.name {
+			t.Errorf("%s: %d commands, the first is %s", c.name, len(made), made[0].Name())
+		}
+	}
+	for _, args := range [][]string{nil, {"help", "run"}, {"--help"}, {"rnu"}, {"completion", "bash"}, {"__complete", "r"}} {
+		if made := newRoot(h, args).Commands(); len(made) <= len(commands) {
+			t.Errorf("%q: %d commands", args, len(made))
+		}
+	}
+}

@@ -2,10 +2,8 @@ package host
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -57,14 +55,19 @@ func AddConfigToError(err error, config string, docker bool) error {
 	return &ExitError{Code: ExitCode(err), Err: errors.New(changed)}
 }
 
-// plainWord matches words that a shell reads as they are.
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`) })
+// isPlain reports whether a shell reads a word as it is.
+func isPlain(word string) bool {
+	special := func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_./:@%+=,-", c)
+	}
+	return word != "" && !strings.ContainsFunc(word, special)
+}
 
 // ShellJoin writes words so that a POSIX shell reads them back as they are.
 func ShellJoin(words ...string) string {
 	quoted := slices.Clone(words)
 	for i, word := range words {
-		if !plainWord().MatchString(word) {
+		if !isPlain(word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}

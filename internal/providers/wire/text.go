@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -79,24 +77,38 @@ func Identifier(s string, most int) string {
 // _ first, at most so many characters. Servers name their tools as they like; another name
 // becomes one that ends in its digest, so that two never become one.
 func ToolName(name string, most int) string {
-	if len(name) <= most && plainName().MatchString(name) && !digested().MatchString(name) {
+	if len(name) <= most && isPlain(name) && !isDigested(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
 	mark := "_x" + hex.EncodeToString(sum[:4])
 	text := Identifier(name, most-len(mark)-1)
-	if !plainName().MatchString(text) {
+	if !isPlain(text) {
 		text = "_" + text
 	}
 	return text + mark
 }
 
-var (
-	plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`) })
-	// A server that gives a tool the name that another's would become gets one that is
-	// digested once more.
-	digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_x[0-9a-f]{8}$`) })
-)
+// isPlain reports whether every API takes a name as it is.
+func isPlain(name string) bool {
+	for i, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
+		case i > 0 && (c >= '0' && c <= '9' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return name != ""
+}
+
+// isDigested reports whether a name ends as those that [ToolName] makes. A server that gives a
+// tool such a name gets one that is digested once more.
+func isDigested(name string) bool {
+	const mark = len("_x01234567")
+	end, ok := strings.CutPrefix(name[max(len(name)-mark, 0):], "_x")
+	return ok && len(end) == mark-2 && strings.TrimLeft(end, "0123456789abcdef") == ""
+}
 
 // A ToolForm is how an API writes a tool: an object that begins with its name and its
 // description, and has its schema behind them.
