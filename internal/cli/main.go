@@ -125,6 +125,7 @@ and continue a run from any checkpoint.`,
 	for _, c := range commands {
 		if len(args) > 0 && c.name == args[0] {
 			root.AddCommand(c.make(h))
+			root.CompletionOptions.DisableDefaultCmd = true
 			return root
 		}
 	}

@@ -40,7 +40,7 @@ type Watch struct {
 	path  string // of its file
 	saved os.FileInfo
 	data  record
-	made  []string // directories that did not exist before, from the inside out
+	made  []string // directories above that of the record that did not exist, from the inside out
 }
 
 // A Report says what happened to trusted files while a job ran.
@@ -71,11 +71,10 @@ func Begin(ctx context.Context, o Options) (*Watch, error) {
 	if w.data.Before, err = w.data.survey(ctx); err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(o.State, dirName)
-	for at := dir; absent(at); at = filepath.Dir(at) {
+	for at := o.State; absent(at); at = filepath.Dir(at) {
 		w.made = append(w.made, at)
 	}
-	if w.path, err = w.data.create(dir); err != nil {
+	if w.path, err = w.data.create(filepath.Join(o.State, dirName)); err != nil {
 		return nil, err
 	}
 	w.saved, err = os.Stat(w.path)
