@@ -90,9 +90,11 @@ func (j *journal) headLine(p position) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := json.Marshal(recordedHead{Seq: p.head.Seq, Digest: p.head.Digest, Length: p.length, Seal: seal})
-	line = append(line, bytes.Repeat([]byte{' '}, max(headSize-1-len(line), 0))...)
-	return append(line, '\n'), err
+	line := fmt.Appendf(nil, `{"seq":%d,"digest":"%s","length":%d`, p.head.Seq, p.head.Digest, p.length)
+	if seal != "" {
+		line = fmt.Appendf(line, `,"seal":"%s"`, seal)
+	}
+	return fmt.Appendf(nil, "%-*s\n", headSize-1, append(line, '}')), nil
 }
 
 // writeHead records a commit, durably where asked. If that fails, an older head stays, which is
