@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,15 +14,22 @@ import (
 	"time"
 )
 
-// build compiles a package the way releases are, and returns the binary.
+// build compiles a package the way releases are, and returns the binary. It is a copy, as one
+// that was installed: the linker writes its file through a memory map, and the system keeps such
+// a file in small pages, which cost each start a tenth more.
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	path := filepath.Join(dir, filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, pkg)
+	linked := path + ".linked"
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", linked, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
-	return path, nil
+	data, err := os.ReadFile(linked)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o755)
+	}
+	return path, errors.Join(err, os.Remove(linked))
 }
 
 // A cost is what a process used.
