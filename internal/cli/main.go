@@ -65,22 +65,22 @@ func exitCode(ctx context.Context, err error) int {
 // commands are those of perstack, with their names.
 var commands = []struct {
 	name string
-	make func(h *host.Host) *cobra.Command
+	add  func(root *cobra.Command, h *host.Host)
 }{
-	{"demo", func(h *host.Host) *cobra.Command { return demo.New(h, nil) }},
-	{"docker", func(h *host.Host) *cobra.Command { return docker.New(h, nil) }},
-	{"jobs", func(h *host.Host) *cobra.Command { return jobs.New(h, nil, nil) }},
-	{"egress", func(h *host.Host) *cobra.Command { return egress.New(h, nil) }},
-	{"inspect", func(h *host.Host) *cobra.Command { return inspect.New(h, nil) }},
-	{"install", func(h *host.Host) *cobra.Command { return install.New(h, nil) }},
-	{"log", func(h *host.Host) *cobra.Command { return log.New(h, nil) }},
-	{"mcp", func(h *host.Host) *cobra.Command { return mcp.New(h, nil) }},
-	{"models", func(h *host.Host) *cobra.Command { return models.New(h, nil) }},
-	{"run", func(h *host.Host) *cobra.Command { return run.New(h, nil) }},
-	{"schema", func(h *host.Host) *cobra.Command { return schema.New(h, nil) }},
-	{"trust", func(h *host.Host) *cobra.Command { return trust.New(h, nil) }},
-	{"validate", func(h *host.Host) *cobra.Command { return validate.New(h, nil) }},
-	{"version", newVersion},
+	{"demo", func(root *cobra.Command, h *host.Host) { root.AddCommand(demo.New(h, nil)) }},
+	{"docker", func(root *cobra.Command, h *host.Host) { root.AddCommand(docker.New(h, nil)) }},
+	{"jobs", func(root *cobra.Command, h *host.Host) { root.AddCommand(jobs.New(h, nil, nil)) }},
+	{"egress", func(root *cobra.Command, h *host.Host) { root.AddCommand(egress.New(h, nil)) }},
+	{"inspect", func(root *cobra.Command, h *host.Host) { root.AddCommand(inspect.New(h, nil)) }},
+	{"install", func(root *cobra.Command, h *host.Host) { root.AddCommand(install.New(h, nil)) }},
+	{"log", func(root *cobra.Command, h *host.Host) { root.AddCommand(log.New(h, nil)) }},
+	{"mcp", func(root *cobra.Command, h *host.Host) { root.AddCommand(mcp.New(h, nil)) }},
+	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},
+	{"run", func(root *cobra.Command, h *host.Host) { root.AddCommand(run.New(h, nil)) }},
+	{"schema", func(root *cobra.Command, h *host.Host) { root.AddCommand(schema.New(h, nil)) }},
+	{"trust", func(root *cobra.Command, h *host.Host) { root.AddCommand(trust.New(h, nil)) }},
+	{"validate", func(root *cobra.Command, h *host.Host) { root.AddCommand(validate.New(h, nil)) }},
+	{"version", func(root *cobra.Command, h *host.Host) { root.AddCommand(newVersion(h)) }},
 }
 
 // newRoot makes the command that args name. If they do not begin with one, it makes all: they ask
@@ -124,13 +124,13 @@ and continue a run from any checkpoint.`,
 	})
 	for _, c := range commands {
 		if len(args) > 0 && c.name == args[0] {
-			root.AddCommand(c.make(h))
+			c.add(root, h)
 			root.CompletionOptions.DisableDefaultCmd = true
 			return root
 		}
 	}
 	for _, c := range commands {
-		root.AddCommand(c.make(h))
+		c.add(root, h)
 	}
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
