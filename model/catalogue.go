@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	_ "embed"
 	"slices"
 	"strings"
 
