@@ -140,10 +140,14 @@ func (h *Host) DescribeMark(r protect.Refusal) string {
 
 // short is a path as the user would write it.
 func (h *Host) short(path string) string {
-	if rest, in := userfile.Below(h.Dir, path); in {
-		return rest
+	rest, in := userfile.Below(h.Dir, path)
+	switch {
+	case !in:
+		return path
+	case strings.HasPrefix(rest, "-"): // it would pass for a flag
+		return "." + string(filepath.Separator) + rest
 	}
-	return path
+	return rest
 }
 
 // TrustedConfig is TrustMarks for a command that reads perstack.toml next: it refuses one that

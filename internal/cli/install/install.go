@@ -24,6 +24,7 @@ import (
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/state"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
@@ -172,7 +173,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	lock := plan.lock(p.config)
 	lock.Images = images
 	p.warnCollisions(lock)
-	if err := p.write(lock, old); err != nil {
+	if err := p.write(ctx, lock, old); err != nil {
 		return p.stopped(ctx, err)
 	}
 	p.asked.Keep(lock)
@@ -231,7 +232,7 @@ func (p *project) stopped(ctx context.Context, err error) error {
 
 // write writes the lockfile. One with the same content as before keeps its time, so that
 // installing twice changes nothing.
-func (p *project) write(lock, old *lockfile.Lock) error {
+func (p *project) write(ctx context.Context, lock, old *lockfile.Lock) error {
 	if old != nil {
 		lock.GeneratedAt = old.GeneratedAt
 		if bytes.Equal(lock.Encode(), old.Encode()) {
@@ -244,11 +245,17 @@ func (p *project) write(lock, old *lockfile.Lock) error {
 		return err
 	}
 	p.say("Generated %s", lock.Path)
-	c, err := p.marks.Check(lock.Path)
+	// A job that runs did not write it. It can have begun since this command did: another install,
+	// for instance.
+	marks, err := p.opts.Host.TrustMarks(ctx)
 	if err != nil {
-		return p.opts.Host.TrustProblem(err)
+		return err
 	}
-	return p.marks.Accept(c) // a job that runs did not write it
+	c, unchanged, err := marks.CheckRead(lock.Path, userfile.Digest(lock.Encode()))
+	if err != nil || !unchanged {
+		return p.opts.Host.TrustProblem(err) // what another program wrote meanwhile is not accepted
+	}
+	return marks.Accept(c)
 }
 
 // watched calls a function that starts skills, and tells the user which trusted files they have

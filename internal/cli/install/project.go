@@ -15,7 +15,6 @@ import (
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
@@ -30,7 +29,6 @@ type project struct {
 	asked  host.Question
 	docker bool // a flag chose that runtime, and the file does not
 
-	marks   *protect.Marks
 	trusted []string // files that the command goes by
 
 	mu sync.Mutex // one line of progress at a time
@@ -47,7 +45,7 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config, marks: marks, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
+	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
 	config.Settings.Runtime = cmp.Or(opts.Runtime, config.Settings.Runtime)
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable

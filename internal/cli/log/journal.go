@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -83,6 +84,11 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	}
 	if sealer != nil {
 		found += ", sealed by your key"
+		if other, err := opts.isOther(report.Project); err != nil {
+			return err
+		} else if other {
+			found += fmt.Sprintf(" in another project (%q)", report.Project)
+		}
 	}
 	if report.Unknown > 0 {
 		found += fmt.Sprintf(", %d of types that this version does not know", report.Unknown)
@@ -92,6 +98,20 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	}
 	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, found)
 	return err
+}
+
+// isOther reports whether a job was recorded in another project than the one that the command is
+// about.
+func (o *Options) isOther(project string) (bool, error) {
+	if o.All {
+		return false, nil
+	}
+	history, err := o.history()
+	if err != nil || history.Project.State == "" {
+		return false, err
+	}
+	adopted, err := history.Project.Adopted()
+	return project != history.Project.ID() && !slices.Contains(adopted, project), err
 }
 
 // A teller says which rows come with which event. The journal has records of its own for
