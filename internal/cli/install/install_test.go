@@ -21,7 +21,6 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/process"
-	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/allow"
@@ -592,29 +591,5 @@ command = "twin"
 				t.Errorf("again %t: %q is not in\n%s", again, want, got)
 			}
 		}
-	}
-}
-
-// The lockfile that one command writes is no change by a job that began meanwhile, which can be
-// another install.
-func TestInstallBesideAnother(t *testing.T) {
-	b := newBench(t, "[experts.a]\ninstruction = \"x\"\n[experts.a.skills.files]\ntype = \"mcpStdioSkill\"\ncommand = \"files\"\n")
-	history, err := b.host.History("", "", b.host.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var other *protect.Watch
-	b.during = func(ctx context.Context, _ string) {
-		other, err = protect.Begin(ctx, protect.Options{State: history.Project.State, Workspace: b.host.Dir, Job: "install", Now: b.host.Source.Now()})
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := b.install(t.Context()); err != nil || other == nil {
-		t.Fatal(err)
-	}
-	report, err := other.End(t.Context(), b.host.Source.Now())
-	if err != nil || len(report.Marks) > 0 {
-		t.Errorf("%v, %v", report.Marks, err)
 	}
 }
