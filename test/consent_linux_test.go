@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
-const consentQuestion = "[y/N] "
+const consentQuestion = "or with other code. [y/N] "
 
 // A consenting is a project that asks for something, and a user with a terminal and no
 // configuration.
@@ -95,7 +95,7 @@ func TestConsentIsForOneProgram(t *testing.T) {
 	project("1")
 	started := filepath.Join(c.dir, "started")
 	screen := c.want("\n", true, 2)
-	if _, err := os.Stat(started); err == nil || !strings.Contains(screen, `your GITHUB_TOKEN for skill "github" (a program of this machine): sh -c "touch started; exit 1"`) {
+	if _, err := os.Stat(started); err == nil || !strings.Contains(screen, `your GITHUB_TOKEN for skill "github" (a program of this machine, and what sh -c can load beside that): sh -c "touch started; exit 1"`) {
 		t.Errorf("%v: %s", err, screen)
 	}
 	if screen, code := c.run("y\n"); code != 1 || !strings.Contains(screen, consentQuestion) {
@@ -185,6 +185,48 @@ func TestConsentIsForTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.want("", false, 0) // the same files
+
+	// The answer is about the code that was shown.
+	code("3")
+	cmd := exec.Command("perstack", "run", "helper", "go", "--output", "text")
+	cmd.Dir, cmd.Env = c.dir, c.env
+	out, err := testkit.OnTerminal(cmd, testkit.Answer{After: consentQuestion, Type: "y\n", Before: func() { code("4") }})
+	if exitCode(t, err) != 2 || !strings.Contains(string(out), "changed while you were asked; nothing was started") {
+		t.Errorf("%v: %s", err, out)
+	}
+	c.want("\n", true, 2)
+}
+
+// An answer about a skill in a sandbox is none about one that runs as the user.
+func TestConsentInASandbox(t *testing.T) {
+	if ok, err := condition("sandboxes"); err != nil {
+		t.Fatal(err)
+	} else if !ok {
+		t.Skip("this kernel has no sandboxes")
+	}
+	c := newConsenting(t)
+	if err := os.Mkdir(filepath.Join(c.dir, "server"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	server, err := os.ReadFile(evil.Program(t))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.dir, "server", "mcp"), server, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n"+
+		"[experts.helper.skills.github]\ntype = \"mcpStdioSkill\"\ncommand = \"./server/mcp\"\nargs = [\"good\"]\nrequiredEnv = [\"GITHUB_TOKEN\"]\n")
+	install := exec.Command("perstack", "install", "--sandbox")
+	install.Dir, install.Env = c.dir, c.env
+	out, err := testkit.OnTerminal(install, testkit.Answer{After: consentQuestion, Type: "y\n"})
+	if err != nil || !strings.Contains(string(out), "can reach no host") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if screen, code := c.run("", "--sandbox"); code != 0 || strings.Contains(screen, consentQuestion) {
+		t.Errorf("%d: %s", code, screen)
+	}
+	c.want("\n", true, 2)
 }
 
 // The user stops at the question, and nothing has happened.

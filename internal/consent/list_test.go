@@ -64,6 +64,7 @@ func TestList(t *testing.T) {
 			"provider 4: every request to openai has the organization org", "provider 5: every request to openai has the project p", "provider 6: every request to openai has the header X-Team",
 			"provider 7: every request to openai has the text of extraBody.metadata", "provider 7: every request to openai has the text of extraBody.user",
 		}},
+		"tools of the provider":     {text: "[experts.a]\ninstruction = 'x'\nproviderTools = ['webSearch', 'webFetch']\n", want: []string{`provider 3: Expert "a" uses tools that run at anthropic: webFetch and webSearch`}},
 		"only numbers":              {text: "[provider]\nproviderName = 'openai'\nsetting = { extraBody = { temperature = 0.2, store = true } }\n" + skilled},
 		"added by an Expert":        {text: "[experts.a]\ninstruction = 'x'\n[experts.a.provider]\nproviderName = 'ollama'\nsetting = { headers = { X-A = 'b' } }", want: []string{"provider 5: every request to ollama has the header X-A"}},
 		"of another provider":       {text: "[provider]\nproviderName = 'openai'\nsetting = { baseUrl = 'https://evil.example' }\n" + skilled, flags: job.Flags{Settings: job.Settings{Provider: "anthropic"}}},

@@ -40,7 +40,7 @@ const (
 	RequestEnvFiles  RequestKind = "envFiles"  // env files outside of the project
 	RequestVariables RequestKind = "variables" // variables handed to skills
 	RequestBaseURL   RequestKind = "baseUrl"   // where the requests to a model go
-	RequestProvider  RequestKind = "provider"  // what is added to the requests to a model
+	RequestProvider  RequestKind = "provider"  // what is added to the requests to a model, and tools that run at the provider
 	RequestLimits    RequestKind = "limits"    // limits above the defaults
 	RequestImages    RequestKind = "images"    // images, and where they are fetched
 	RequestProxy     RequestKind = "proxy"     // the proxy of a container

@@ -13,7 +13,10 @@ import (
 )
 
 // An Answer is typed when a text is on the screen.
-type Answer struct{ After, Type string }
+type Answer struct {
+	After, Type string
+	Before      func() // called before; nil for nothing
+}
 
 // OnTerminal runs cmd with a pseudo terminal as its standard streams, and returns what
 // it wrote there and how it ended. The answers are given one after the other.
@@ -41,6 +44,9 @@ func OnTerminal(cmd *exec.Cmd, answers ...Answer) ([]byte, error) {
 				break
 			}
 			seen += i + len(answers[0].After)
+			if before := answers[0].Before; before != nil {
+				before()
+			}
 			if _, err := screen.WriteString(answers[0].Type); err != nil {
 				return nil, err
 			}
