@@ -131,10 +131,11 @@ var takes = map[string]func(path string) error{
 }
 
 // took judges how a process ended from which the journal was taken at a failpoint. It must
-// have failed, unless all was over: then it had looked for the last time.
+// have failed, unless all was over: then it had looked for the last time. Nor does it notice a copy
+// of the same content before it opens the journal, when it makes the directories.
 func took(point string, failure error) []finding {
 	kind, name, _ := strings.Cut(point, " ")
-	over := kind == "close" || kind == "truncate" || name == "lock" || strings.HasPrefix(name, "job.json")
+	over := kind == "mkdir" || kind == "close" || kind == "truncate" || name == "lock" || strings.HasPrefix(name, "job.json")
 	if failure == nil && !over {
 		return []finding{{loss, "the journal was gone, and the run ended as if nothing had happened"}}
 	}
