@@ -107,7 +107,7 @@ type target struct {
 	path  string
 	names []string // under which it can be marked; see names
 	files map[string]File
-	dirs  map[string]identity // all directories around it
+	dirs  map[string]directory // all around it
 }
 
 func newTarget(path string) *target {
@@ -124,18 +124,18 @@ func (t *target) file(name string) File {
 }
 
 // around returns the directories that the file is in.
-func (t *target) around() map[string]identity {
+func (t *target) around() map[string]directory {
 	if t.dirs != nil {
 		return t.dirs
 	}
-	dirs, err := userfile.Within(func() map[string]identity {
-		dirs := make(map[string]identity)
+	dirs, err := userfile.Within(func() map[string]directory {
+		dirs := make(map[string]directory)
 		for _, name := range t.names {
 			for at := name; ; at = filepath.Dir(at) {
 				if _, known := dirs[at]; known {
 					break
 				}
-				if dirs[at] = identify(at); at == filepath.Dir(at) {
+				if dirs[at] = (directory{identify(at), bornAt(at)}); at == filepath.Dir(at) {
 					break
 				}
 			}
@@ -143,11 +143,21 @@ func (t *target) around() map[string]identity {
 		return dirs
 	})
 	if err != nil {
-		dirs = make(map[string]identity)
+		dirs = make(map[string]directory)
 	}
 	t.dirs = dirs
 	return dirs
 }
+
+// A directory can be one that a record is about, under another name.
+type directory struct {
+	id   identity
+	born int64 // in milliseconds since 1970; 0 if the system does not say
+}
+
+// was reports whether the directory had that identity at some time. One that was made later has
+// the number of another that was deleted.
+func (d directory) was(id identity, at int64) bool { return d.id == id && d.born <= at }
 
 // An identity tells a directory from all others that exist. It is zero where systems have none.
 type identity struct {
@@ -175,8 +185,8 @@ func (t *target) namesIn(r *record) map[string]string {
 	if r.Root == (identity{}) {
 		return all
 	}
-	for dir, id := range t.around() {
-		if id != r.Root || dir == r.Workspace {
+	for dir, now := range t.around() {
+		if dir == r.Workspace || !now.was(r.Root, r.Started) {
 			continue
 		}
 		for _, name := range t.names {
@@ -200,7 +210,7 @@ func (r *record) markOn(t *target) (m Mark, accept string, ok bool) {
 			return m, t.path, true
 		}
 		if m.Change == Unsearched {
-			if dir, in := t.within(m, names); in {
+			if dir, in := t.within(m, r.Closed, names); in {
 				return m, dir, true
 			}
 			continue
@@ -217,16 +227,16 @@ func (r *record) markOn(t *target) (m Mark, accept string, ok bool) {
 }
 
 // within returns the directory that could not be searched and that the file is in: by its path, or
-// by its identity if it was moved.
-func (t *target) within(m Mark, names map[string]string) (dir string, ok bool) {
+// by its identity at that time if it was moved.
+func (t *target) within(m Mark, at int64, names map[string]string) (dir string, ok bool) {
 	for name := range names {
 		if isBelow(m.Path, name) {
 			return m.Path, true
 		}
 	}
 	if id := (identity{m.Now.Stat.Device, m.Now.Stat.Inode}); id != (identity{}) {
-		for dir, other := range t.around() {
-			if id == other {
+		for dir, now := range t.around() {
+			if now.was(id, at) {
 				return dir, true
 			}
 		}

@@ -255,3 +255,24 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 }
+
+// File systems give the number of a deleted directory to a new one, which no job has touched.
+func TestReusedInode(t *testing.T) {
+	id := identity{1, 2}
+	for name, tt := range map[string]struct {
+		now  directory
+		want bool
+	}{
+		"the same":      {directory{id, 1000}, true},
+		"unknown birth": {directory{id, 0}, true},
+		"made later":    {directory{id, 1001}, false},
+		"another":       {directory{identity{1, 3}, 1000}, false},
+	} {
+		if got := tt.now.was(id, 1000); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if at := bornAt(t.TempDir()); at > time.Now().UnixMilli() {
+		t.Errorf("a directory is made at %d", at)
+	}
+}
