@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -490,8 +491,46 @@ func TestListenersOfAFailedStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if conn, err := net.Dial("tcp", listener.Host); err == nil {
-		conn.Close()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, port, _ := net.SplitHostPort(other.Addr().String()); !listens(t, port) {
+		t.Error("an open listener is not found")
+	}
+	if listens(t, listener.Port()) {
 		t.Error("its listener is still open")
 	}
+}
+
+// listens reports whether this process listens at a port. To connect would not show it: another
+// process can have the port by then.
+func listens(t *testing.T, port string) bool {
+	t.Helper()
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("/proc/self/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := make(map[string]bool)
+	for _, f := range files {
+		if to, err := os.Readlink(f); err == nil {
+			own[to] = true
+		}
+	}
+	for line := range strings.Lines(string(table)) {
+		row := strings.Fields(line) // number, local address, remote address, state, …, inode
+		if len(row) > 9 && strings.HasSuffix(row[1], fmt.Sprintf(":%04X", number)) && row[3] == "0A" && own["socket:["+row[9]+"]"] {
+			return true
+		}
+	}
+	return false
 }
