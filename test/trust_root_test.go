@@ -37,10 +37,10 @@ func TestRootRecordCannotBeClosed(t *testing.T) {
 	}
 	storage := filepath.Join(t.TempDir(), "storage")
 	run := func(expert string) (string, int) { return runIn(t, dir, "run", expert, "go", "--storage", storage) }
-	if out, code := run("writer"); code != 1 || !strings.Contains(out, "whether the run changed trusted files is not known") || !strings.Contains(out, "no space left on device") {
+	if out, code := run("writer"); code != 1 || !strings.Contains(out, "cannot tell whether the run changed files that later runs read") || !strings.Contains(out, "no space left on device") {
 		t.Fatalf("%d, %s", code, out)
 	}
-	if out, code := run("quiet"); code != 2 || !strings.Contains(out, "changed trusted files in "+dir+" is not known") {
+	if out, code := run("quiet"); code != 2 || !strings.Contains(out, "changed files in "+dir+" that later runs read") {
 		t.Errorf("the next run: %d, %s", code, out)
 	}
 	if err := os.Remove(filepath.Join(disk, "fill")); err != nil {
