@@ -53,7 +53,7 @@ func FuzzRecord(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"version":1,"workspace":"hex:2f","closed":1}`))
+	f.Add([]byte(`{"version":2,"workspace":"hex:2f","closed":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := decode(data)
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 const (
 	dirName   = "protect" // in the state of a project
 	suffix    = ".json"
-	version   = 1
+	version   = 2
 	maxRecord = 64 << 20 // bytes
 	maxJobs   = 10_000   // records of a project
 )

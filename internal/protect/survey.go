@@ -92,7 +92,7 @@ func definesExperts(path string) bool {
 }
 
 var expertsKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^[\s\[]*(["']?experts\b|"[^"\n]*\\)`)
+	return regexp.MustCompile(`(?m)^\x{FEFF}?[\s\[]*(["']?experts\b|"[^"\n]*\\)`)
 })
 
 const (

@@ -284,7 +284,7 @@ func (h *Host) tellReport(report protect.Report) {
 		case protect.Appeared:
 			what = "appeared while job " + report.Job + " ran"
 		case protect.Unsearched:
-			what = "could be searched before job " + report.Job + ", and cannot be now"
+			what = "cannot be searched since job " + report.Job + " ran"
 		}
 		h.warnLine("%s %s; later runs do not read it until you accept it with: %s trust %s", h.short(m.Path), what, h.Command, ShellJoin(h.short(m.Path)))
 	}
