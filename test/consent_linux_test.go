@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
@@ -199,10 +200,8 @@ func TestConsentIsForTheCode(t *testing.T) {
 
 // An answer about a skill in a sandbox is none about one that runs as the user.
 func TestConsentInASandbox(t *testing.T) {
-	if ok, err := condition("sandboxes"); err != nil {
-		t.Fatal(err)
-	} else if !ok {
-		t.Skip("this kernel has no sandboxes")
+	if err := landlock.Available(); err != nil {
+		testkit.Missing(t, err.Error())
 	}
 	c := newConsenting(t)
 	if err := os.Mkdir(filepath.Join(c.dir, "server"), 0o755); err != nil {

@@ -238,10 +238,10 @@ func (p Project) Adopted() ([]string, error) {
 // keeps it; what it had there stays there.
 func (p Project) MoveSkills(from Project) error {
 	names, err := userfile.Names(from.Skills(), maxProjects)
-	if err != nil || len(names) == 0 {
-		if userfile.Absent(err) {
-			err = nil
-		}
+	if userfile.Absent(err) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(p.Skills(), 0o700); err != nil {

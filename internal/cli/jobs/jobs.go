@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,11 +121,12 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	}
 	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))
 	if len(moved) > 0 || err == nil {
-		_, printed := fmt.Fprintf(h.Stdout, "Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(old.Path), terminal.CleanLine(project.Path))
-		err = errors.Join(err, printed)
+		text := fmt.Sprintf("Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(old.Path), terminal.CleanLine(project.Path))
 		if len(moved) > 0 {
-			fmt.Fprintln(h.Stdout, "To continue a job here, add --workspace . --move-workspace the first time.")
+			text += "To continue a job here, add --workspace . --move-workspace the first time.\n"
 		}
+		_, printed := io.WriteString(h.Stdout, text)
+		err = errors.Join(err, printed)
 	}
 	if err != nil {
 		return err
