@@ -141,7 +141,7 @@ func (h History) In(workspace string) (found []string, state bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		if below, err := filepath.Rel(at, resolved); err == nil && filepath.IsLocal(below) {
+		if _, in := userfile.Below(at, resolved); in {
 			found = append(found, dir)
 			state = state || dir == string(h.state)
 		}
@@ -168,7 +168,7 @@ func (h History) OldHistory(workspace string) string {
 	}
 	if resolved, err := resolvePath(dir); err == nil {
 		at, err := resolvePath(workspace)
-		if below, rerr := filepath.Rel(resolved, at); err == nil && rerr == nil && filepath.IsLocal(below) {
+		if _, in := userfile.Below(resolved, at); err == nil && in {
 			return "" // a link to the workspace itself, or to a directory around it, cannot be hidden
 		}
 	}
