@@ -17,6 +17,9 @@ const (
 	maxSearched = 5_000_000
 	// maxEnvFiles bounds the env files that are hidden from a container, one by one.
 	maxEnvFiles = 1000
+	// maxRepositories bounds the git repositories whose configuration a container cannot change. Each
+	// takes several mounts.
+	maxRepositories = 250
 	// maxTrusted bounds what a search may find.
 	maxTrusted = 20_000
 	// maxSearchDepth bounds the directories that are open at once. No project is as deep.
@@ -42,25 +45,36 @@ type Closed struct {
 	Device, Inode uint64
 }
 
-// EnvFiles finds what must be hidden in a container that the directory is mounted into:
-// files, links and directories with the name of an env file, at any depth, and directories
-// that we cannot read, because the user in the container perhaps can. It follows no links,
-// and skips .git and node_modules. The paths are relative, with slashes, and sorted. If the
+// Covered is what a container must not see or change of a directory that is mounted into it. The
+// paths are relative, with slashes, and sorted.
+type Covered struct {
+	// Hidden are files, links and directories with the name of an env file, and directories that we
+	// cannot read, because the user in the container perhaps can.
+	Hidden []string
+	Git    []string // as in [Trusted]
+}
+
+// FindCovered finds what must be covered in a container that the directory is mounted into, at any
+// depth. It follows no links, skips node_modules, and takes nothing in .git for an env file. If the
 // search cannot be completed, that is an error.
-func EnvFiles(ctx context.Context, dir string) ([]string, error) {
+func FindCovered(ctx context.Context, dir string) (Covered, error) {
 	found, err := find(ctx, dir, true)
-	all := found.Env
+	hidden := found.Env
 	for _, c := range found.Closed {
-		all = append(all, c.Path)
+		hidden = append(hidden, c.Path)
 	}
-	if err == nil && len(all) > maxEnvFiles {
+	switch {
+	case err != nil:
+	case len(hidden) > maxEnvFiles:
 		err = fmt.Errorf("search %s for env files: it has more than %d; choose another workspace", dir, maxEnvFiles)
+	case len(found.Git) > maxRepositories:
+		err = fmt.Errorf("search %s for git repositories: it has more than %d; choose another workspace", dir, maxRepositories)
 	}
 	if err != nil {
-		return nil, err
+		return Covered{}, err
 	}
-	slices.Sort(all)
-	return all, nil
+	slices.Sort(hidden)
+	return Covered{Hidden: hidden, Git: found.Git}, nil
 }
 
 // FindTrusted finds files that decide about later commands, at any depth: env files,
@@ -77,17 +91,17 @@ func IsTrusted(name string) bool {
 
 func isRulesName(folded string) bool { return folded == "perstack.toml" || folded == "perstack.lock" }
 
-func find(ctx context.Context, dir string, onlyEnv bool) (Trusted, error) {
+func find(ctx context.Context, dir string, covered bool) (Trusted, error) {
 	top, err := os.Open(dir)
 	if err != nil {
 		return Trusted{}, err
 	}
 	defer top.Close()
-	s := search{onlyEnv: onlyEnv}
+	s := search{covered: covered}
 	if err := s.look(ctx, top, "", 0); err != nil {
 		what := "files that later runs read"
-		if onlyEnv {
-			what = "env files"
+		if covered {
+			what = "env files and git repositories"
 		}
 		return Trusted{}, fmt.Errorf("search %s for %s: %w", dir, what, err)
 	}
@@ -99,7 +113,8 @@ func find(ctx context.Context, dir string, onlyEnv bool) (Trusted, error) {
 }
 
 type search struct {
-	onlyEnv bool
+	covered bool // find what FindCovered needs, else what FindTrusted needs
+	inGit   int  // how many of the directories that are open are named .git
 	seen    int
 	count   int
 	found   Trusted
@@ -133,9 +148,12 @@ func (s *search) look(ctx context.Context, d *os.File, dir string, depth int) er
 	default:
 		return err
 	}
-	if names.repository() && !s.onlyEnv {
+	if names.repository() {
 		if err := s.add(&s.found.Git, path.Join(".", dir)); err != nil {
 			return err
+		}
+		if s.covered && s.inGit > 0 { // many directories, and no repositories that the user has made
+			below = slices.DeleteFunc(below, func(name string) bool { return slices.Contains([]string{"objects", "refs", "logs"}, name) })
 		}
 	}
 	for _, name := range below {
@@ -166,6 +184,10 @@ func (s *search) enter(ctx context.Context, parent *os.File, dir, name string, d
 		return nil
 	}
 	defer d.Close()
+	if isGitName(fold(name)) {
+		s.inGit++
+		defer func() { s.inGit-- }()
+	}
 	return s.look(ctx, d, at, depth)
 }
 
@@ -177,16 +199,16 @@ func (s *search) judge(dir string, e fs.DirEntry, names *gitNames) (into bool, e
 	folded := fold(e.Name())
 	names.note(folded)
 	switch {
-	case isEnvName(folded):
-		return e.IsDir() && !s.onlyEnv, s.add(&s.found.Env, join(dir, e.Name()))
-	case s.onlyEnv:
-		return e.IsDir() && !isGitName(folded) && folded != "node_modules", nil
+	case isEnvName(folded) && !(s.covered && s.inGit > 0): // a branch can have such a name
+		return e.IsDir() && !s.covered, s.add(&s.found.Env, join(dir, e.Name()))
+	case isGitName(folded) && !e.IsDir():
+		return false, s.add(&s.found.Git, join(dir, e.Name()))
+	case s.covered:
+		return e.IsDir() && folded != "node_modules", nil
 	case isRulesName(folded):
 		err = s.add(&s.found.Rules, join(dir, e.Name()))
 	case strings.HasSuffix(folded, ".toml") && !e.IsDir():
 		s.found.TOML = append(s.found.TOML, join(dir, e.Name())) // not counted: few define Experts
-	case isGitName(folded) && !e.IsDir():
-		err = s.add(&s.found.Git, join(dir, e.Name()))
 	}
 	return e.IsDir(), err
 }

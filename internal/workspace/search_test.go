@@ -13,30 +13,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEnvFiles(t *testing.T) {
+func TestFindCovered(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{
 		".env", ".env.local", ".ENV.Production", ".env.example", ".env.d.sample", ".envrc", "env", "x.env", // in the root
 		"a/b/c/.env", "a/.env.test", "a/.env.template",
 		"venv/.env/bin/python", "venv/.env/.env",
 		".git/.env", "a/.git/modules/.env", "node_modules/p/.env", "a/Node_Modules/p/.env",
+		".git/HEAD", ".git/objects/x", ".git/refs/heads/.env", // a branch
+		".git/modules/logs/HEAD", ".git/modules/logs/objects/x", ".git/modules/logs/refs/x", // a submodule
+		".git/worktrees/w/HEAD", ".git/worktrees/w/commondir", "sub/.GIT",
+		"bare/HEAD", "bare/objects/.env", "bare/refs/x", "node_modules/q/.git/HEAD", "half/HEAD", "half/refs/x",
 	} {
 		write(t, filepath.Join(dir, name))
 	}
-	got, err := EnvFiles(t.Context(), dir)
-	want := []string{".ENV.Production", ".env", ".env.local", "a/.env.test", "a/b/c/.env", "venv/.env"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("EnvFiles = %q, %v", got, err)
+	got, err := FindCovered(t.Context(), dir)
+	want := Covered{
+		Hidden: []string{".ENV.Production", ".env", ".env.local", "a/.env.test", "a/b/c/.env", "bare/objects/.env", "venv/.env"},
+		Git:    []string{".git", ".git/modules/logs", ".git/worktrees/w", "bare", "sub/.GIT"},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("FindCovered: %v\n%s", err, diff)
 	}
 }
 
-func TestEnvFilesBounds(t *testing.T) {
-	dir := t.TempDir()
+func TestFindCoveredBounds(t *testing.T) {
+	repositories, dir := t.TempDir(), t.TempDir()
+	for i := range maxRepositories + 1 {
+		write(t, filepath.Join(repositories, fmt.Sprint(i), ".git"))
+	}
 	for i := range maxEnvFiles + 1 {
 		write(t, filepath.Join(dir, fmt.Sprintf(".env.%d", i)))
 	}
-	if got, err := EnvFiles(t.Context(), dir); err == nil {
-		t.Errorf("%d env files were found", len(got))
+	for _, dir := range []string{repositories, dir} {
+		if got, err := FindCovered(t.Context(), dir); err == nil {
+			t.Errorf("%d env files and %d repositories were found", len(got.Hidden), len(got.Git))
+		}
 	}
 	s := search{seen: maxSearched}
 	entries, err := os.ReadDir(dir)
@@ -49,7 +61,7 @@ func TestEnvFilesBounds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	cancel(stop)
-	if _, err := EnvFiles(ctx, dir); !errors.Is(err, stop) {
+	if _, err := FindCovered(ctx, dir); !errors.Is(err, stop) {
 		t.Errorf("a search that was cancelled: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestEnvFilesFollowsNoLink(t *testing.T) {
+func TestFindCoveredFollowsNoLink(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(outside, ".env"))
 	write(t, filepath.Join(dir, "real"))
@@ -18,14 +18,14 @@ func TestEnvFilesFollowsNoLink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := EnvFiles(t.Context(), dir)
-	if err != nil || !slices.Equal(got, []string{".env"}) {
-		t.Errorf("EnvFiles = %q, %v", got, err)
+	got, err := FindCovered(t.Context(), dir)
+	if err != nil || !slices.Equal(got.Hidden, []string{".env"}) {
+		t.Errorf("FindCovered = %q, %v", got, err)
 	}
 }
 
 // A directory that we cannot read is reported itself: another user perhaps can.
-func TestEnvFilesUnreadable(t *testing.T) {
+func TestFindCoveredUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	shut := filepath.Join(dir, "a", "shut")
 	write(t, filepath.Join(shut, ".env"))
@@ -37,8 +37,8 @@ func TestEnvFilesUnreadable(t *testing.T) {
 	if _, err := os.ReadDir(shut); err == nil {
 		want = "a/shut/.env" // root can read it
 	}
-	got, err := EnvFiles(t.Context(), dir)
-	if err != nil || !slices.Equal(got, []string{want}) {
-		t.Errorf("EnvFiles = %q, %v, want %q", got, err, want)
+	got, err := FindCovered(t.Context(), dir)
+	if err != nil || !slices.Equal(got.Hidden, []string{want}) {
+		t.Errorf("FindCovered = %q, %v, want %q", got, err, want)
 	}
 }

@@ -3,8 +3,11 @@
 package docker
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +37,49 @@ func TestParentsCannotBeMoved(t *testing.T) {
 			t.Errorf("%s cannot be worked in: %s", dir, place.Made)
 		}
 	}
+}
+
+// TestGitIsReadOnly has a command change what git runs programs by, in repositories that the user
+// has. The rest of a repository can be worked with.
+func TestGitIsReadOnly(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "", map[string]string{"perstack.toml": worker, "lib/part/.git": "gitdir: ../../.git/modules/part\n"})
+	p.scouting()
+	for _, dir := range []string{".", "own/tool", ".git/modules/part"} {
+		if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", filepath.Join(p.dir, dir)).CombinedOutput(); err != nil {
+			t.Fatalf("git init: %v\n%s", err, out)
+		}
+	}
+	p.give()
+	open := []string{".git", "own/tool/.git", ".git/modules/part/.git", "own", "lib/part"} // they stay where they are
+	var held []string
+	for _, git := range open[:3] {
+		held = append(held, git+"/config", git+"/hooks")
+	}
+	held = append(held, "lib/part/.git")
+	p.serve("[[turn]]\n" + command(t, "./scoutd", slices.Concat([]string{"look", "report.json"}, open, held)...) +
+		"[[turn]]\n" + command(t, "./scoutd", "make", ".git/config") + "[[turn]]\ntext = \"Looked.\"\n")
+	config := p.read(".git/config")
+	o := p.run("worker", "go", "--job-id", p.job())
+	o.must(t, 0)
+	r := p.report("report.json")
+	for _, dir := range open {
+		if place := r.Places[dir]; place.Renamed == "" || place.Made != "" {
+			t.Errorf("%s: moved away: %q, worked in: %q", dir, place.Renamed, place.Made)
+		}
+	}
+	for _, path := range held {
+		if place := r.Places[path]; place.Renamed == "" || place.Made == "" || place.Bytes == 0 {
+			t.Errorf("%s: moved away: %q, changed: %q, %d bytes read", path, place.Renamed, place.Made, place.Bytes)
+		}
+	}
+	if !bytes.Equal(p.read(".git/config"), config) {
+		t.Error(".git/config was written")
+	}
+	if strings.Contains(o.stderr, "git") {
+		t.Errorf("a change is reported: %s", o.stderr)
+	}
+	attack.Held(t, "T10", len(held))
 }
 
 // TestWhatTheNextRunWouldUse has commands make files that the next run would read. It does not

@@ -29,7 +29,8 @@ type Cover struct {
 
 // CoverWorkspace finds out what of the workspace a container must not see: those of the
 // protected paths that lie in it, and everything that has the name of an env file.
-// Those of readOnly that lie in it are frozen. Both are absolute paths of the host.
+// Those of readOnly that lie in it are frozen. Both are absolute paths of the host. What git runs
+// programs by, in the repositories that are there, is frozen too.
 //
 // The directories on the way to them are pinned: a program that could move one away could
 // put another in its place, with files that the next run would use. A link on the way would
@@ -63,12 +64,17 @@ func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []strin
 			return Cover{}, err
 		}
 	}
-	found, err := workspace.EnvFiles(ctx, real)
+	found, err := workspace.FindCovered(ctx, real)
 	if err != nil {
 		return Cover{}, err
 	}
-	for _, name := range found {
+	for _, name := range found.Hidden {
 		if err := g.hideFound(name); err != nil {
+			return Cover{}, err
+		}
+	}
+	for _, name := range found.Git {
+		if err := g.freezeGit(name); err != nil {
 			return Cover{}, err
 		}
 	}
@@ -120,11 +126,44 @@ func (g *ground) freeze(p string) error {
 	return add(&g.cover.Frozen, names)
 }
 
+// freezeGit freezes what can make git run a program, in a repository that was found: a
+// directory, or a file that names one. What does not exist cannot be frozen, and a link could be
+// replaced: the end of the run names those that changed.
+func (g *ground) freezeGit(repository string) error {
+	if g.isLink(repository) {
+		return nil
+	}
+	files := []string{""}
+	if info, err := os.Lstat(g.at(repository)); err == nil && info.IsDir() {
+		files = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}
+	}
+	for _, file := range files {
+		name := path.Join(repository, file)
+		if _, err := os.Lstat(g.at(name)); err != nil || g.isLink(name) || g.isLink(path.Dir(name)) {
+			continue
+		}
+		names := strings.Split(name, "/")
+		g.pin(names)
+		if err := add(&g.cover.Frozen, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at is a path of the workspace on the host.
+func (g *ground) at(name string) string { return filepath.Join(g.cover.Dir, filepath.FromSlash(name)) }
+
+func (g *ground) isLink(name string) bool {
+	info, err := os.Lstat(g.at(name))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
 // pin keeps the directories on the way to a path where they are.
 func (g *ground) pin(names []string) {
 	for i := 1; i < len(names); i++ {
 		dir := path.Join(names[:i]...)
-		if info, err := os.Lstat(filepath.Join(g.cover.Dir, filepath.FromSlash(dir))); err == nil && info.IsDir() {
+		if info, err := os.Lstat(g.at(dir)); err == nil && info.IsDir() {
 			g.cover.Pinned = append(g.cover.Pinned, path.Join(workDir, dir))
 		}
 	}
@@ -159,7 +198,7 @@ func upwards(p string) iter.Seq[string] {
 // is a file in the workspace. A link to a directory is left: one that leads to the
 // workspace itself would hide all of it, and any repository can bring one.
 func (g *ground) hideFound(name string) error {
-	p := filepath.Join(g.cover.Dir, filepath.FromSlash(name))
+	p := g.at(name)
 	info, err := os.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) { // it was removed
 		return nil

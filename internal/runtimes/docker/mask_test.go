@@ -59,6 +59,13 @@ func TestCoverWorkspace(t *testing.T) {
 		{name: "an env file that is a link to nothing", links: map[string]string{".env": "nothing", "a.env": "x"}},
 		{name: "an env file that is a link to all", links: map[string]string{".env": ".", "sub/.env.local": ".."}},
 		{name: "an env file that is a link out of it", links: map[string]string{".env": "/secret"}},
+		{name: "a git repository", files: []string{".git/HEAD", ".git/config", ".git/hooks/pre-commit", ".git/info/attributes", ".git/objects/x", ".git/refs/x"},
+			frozen: ".git/config .git/hooks .git/info/attributes", pinned: ".git .git/info"},
+		{name: "a repository in another, by a file", files: []string{"a/b/.git", ".git/HEAD", ".git/commondir", "c.git/HEAD", "c.git/objects/x", "c.git/refs/x", "c.git/config"},
+			frozen: ".git/commondir a/b/.git c.git/config", pinned: ".git a a/b c.git"},
+		{name: "the workspace is a repository", files: []string{"HEAD", "config", "objects/x", "refs/x"}, frozen: "config"},
+		{name: "links in a repository", files: []string{".git/HEAD", ".git/objects/x", ".git/refs/x", "kept/attributes"},
+			links: map[string]string{".git/hooks": "../kept", ".git/config": "../kept/attributes", ".git/info": "../kept", "a/.git": "../kept"}},
 		{name: "a directory that is called like one", files: []string{".env/bin/python"}, masked: ".env"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -201,6 +208,7 @@ func TestMasksHold(t *testing.T) {
 	files := map[string]string{
 		".env": "SECRET", "sub/deep/.env.local": "SECRET", "perstack/jobs/1/journal": "SECRET", "perstack.toml": "config", "config/real": "SECRET",
 		"seen": "seen", "venv/.env/lib/x": "SECRET",
+		"sub/.git/HEAD": "ref", "sub/.git/objects/x": "x", "sub/.git/refs/x": "x", "sub/.git/config": "[core]", "sub/.git/hooks/post-commit": "x", "sub/.git/index": "x",
 	}
 	put(t, plan.cover.Dir, files)
 	symlink(t, "../config/real", filepath.Join(plan.cover.Dir, "sub/.env"))
@@ -209,7 +217,7 @@ func TestMasksHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.cover.Masked, plan.cover.Frozen = cover.Masked, cover.Frozen
+	plan.cover.Masked, plan.cover.Frozen, plan.cover.Pinned = cover.Masked, cover.Frozen, cover.Pinned
 	s, _ := buildSite(t, d, plan)
 
 	var inside []string
@@ -217,9 +225,16 @@ func TestMasksHold(t *testing.T) {
 		inside = append(inside, "/workspace/"+name)
 	}
 	hidden := []string{"/workspace/perstack", "/workspace/venv/.env", "/workspace/sub/.env"}
-	fixed := []string{"/workspace/perstack.toml", "/workspace/perstack", "/workspace/perstack/x", "/workspace/venv/.env/x"}
+	fixed := []string{
+		"/workspace/perstack.toml", "/workspace/perstack", "/workspace/perstack/x", "/workspace/venv/.env/x",
+		"/workspace/sub/.git/config", "/workspace/sub/.git/hooks/pre-push", "/workspace/sub/.git/hooks/post-commit",
+	}
+	removed := []string{
+		"/workspace/perstack.toml", "/workspace/.env", "/workspace/perstack",
+		"/workspace/sub/.git/config", "/workspace/sub/.git/hooks",
+	}
 	saw, _ := enter(t, s, jail.Task{
-		Read: slices.Concat(inside, hidden), Write: fixed, Change: []string{"/workspace/perstack.toml"}, Remove: []string{"/workspace/perstack.toml", "/workspace/.env", "/workspace/perstack"},
+		Read: slices.Concat(inside, hidden), Write: fixed, Change: []string{"/workspace/perstack.toml"}, Remove: removed,
 	})
 	for name, text := range saw.Found {
 		if strings.HasPrefix(text, "error: ") {
@@ -239,7 +254,7 @@ func TestMasksHold(t *testing.T) {
 			}
 		}
 	}
-	if len(saw.Wrote) != len(fixed) || len(saw.Changed) != 1 || len(saw.Removed) != 3 {
+	if len(saw.Wrote) != len(fixed) || len(saw.Changed) != 1 || len(saw.Removed) != len(removed) {
 		t.Errorf("not all was tried: %+v", saw)
 	}
 	if err := s.Close(); err != nil {
