@@ -24,8 +24,8 @@ import (
 const oddPath = "/opt/odd/bin"
 
 // baseImage makes an image that wants to run as root, has a program, an entry point and a
-// health check of its own, directories that everybody may write to, and variables that
-// would change how other programs work.
+// health check of its own, directories that everybody may write to, a /tmp that only root
+// may write to, and variables that would change how other programs work.
 func baseImage(t *testing.T, config archive.Config) string {
 	t.Helper()
 	f, err := os.Open(scoutProgram(t))
@@ -47,7 +47,7 @@ func baseImage(t *testing.T, config archive.Config) string {
 		{Path: "/opt/odd", Mode: 0o777},
 		{Path: oddPath, Mode: 0o777},
 		{Path: oddPath + "/scoutd", Mode: 0o755, Body: io.NewSectionReader(f, 0, info.Size())},
-		{Path: "/tmp", Mode: 0o1777},
+		{Path: "/tmp", Mode: 0o755},
 	})
 	api := daemon.Need(t)
 	created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: plain}})

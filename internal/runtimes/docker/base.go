@@ -135,16 +135,23 @@ func (d *Daemon) grow(ctx context.Context, p *plan) (err error) {
 }
 
 // copyFiles sends our files. Directories that the base has stay as they are, also where
-// they are links.
+// they are links; except those that everybody can write to.
 func (d *Daemon) copyFiles(ctx context.Context, containerID string, layer *openLayer, report func(event.Body)) error {
 	var files []archive.File
 	for _, f := range layer.Files {
 		if f.Body == nil {
-			there, err := d.api.Has(ctx, containerID, f.Path)
+			there, err := d.api.Stat(ctx, containerID, f.Path)
+			// runc 1.1 gives what is mounted there the mode of the directory below, whatever the
+			// options of the mount say.
+			mounted := f.Mode == scratchMode
+			if mounted && there != nil && there.LinkTarget != "" {
+				f.Path = there.LinkTarget
+				there, err = d.api.Stat(ctx, containerID, f.Path)
+			}
 			if err != nil {
 				return err
 			}
-			if there {
+			if there != nil && (!mounted || !there.Mode.IsDir()) {
 				continue
 			}
 		}

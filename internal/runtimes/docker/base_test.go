@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
+	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
 // loadBase makes a base image with users of its own and an environment that would turn
@@ -158,6 +159,35 @@ func TestBaseKeepsItsDirectories(t *testing.T) {
 		if err != nil || got.Stat.Mode.String() != mode {
 			t.Errorf("%s is %s, %v, want %s", file, got.Stat.Mode, err, mode)
 		}
+	}
+}
+
+// A program can write where a file system in memory is mounted, whatever the base has there.
+func TestScratchOnABase(t *testing.T) {
+	home := archive.File{Path: "/home", Mode: 0o755}
+	for name, files := range map[string][]archive.File{
+		"nothing": nil,
+		"closed":  {{Path: "/tmp", Mode: 0o755}, home, {Path: homeDir, Mode: 0o700, UID: 5, GID: 6}},
+		"links": {
+			{Path: "/tmp", Mode: 0o777, Link: "var/tmp"}, {Path: "/var", Mode: 0o755}, {Path: "/var/tmp", Mode: 0o755},
+			home, {Path: homeDir, Mode: 0o777, Link: "/var/none"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := newImagist(t)
+			spec := i.spec(t)
+			spec.Binary = daemon.Program(t, "./internal/testkit/jail/jaild")
+			spec.Base = daemon.Load(t, archive.Config{}, append(files, archive.File{Path: "/mark", Mode: 0o644, Body: archive.Text(daemon.Name(t))}))
+			plan := testPlan(t)
+			plan.image, _ = i.image(t, spec)
+			s, _ := buildSite(t, i.Daemon, plan)
+			saw, _ := enter(t, s, jail.Task{Write: []string{"/tmp", homeDir}})
+			for _, dir := range []string{"/tmp", homeDir} {
+				if err, done := saw.Wrote[dir]; err != "" || !done {
+					t.Errorf("%s: %q, %t", dir, err, done)
+				}
+			}
+		})
 	}
 }
 

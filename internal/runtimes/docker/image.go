@@ -223,6 +223,8 @@ func share(stage, doing string, done, total int64, part float64) event.DockerBui
 const (
 	maxBinary = 512 << 20 // bytes of the program; it has 30 MB
 
+	scratchMode = 0o1777 // of directories that a file system in memory is mounted on
+
 	defaultUser = 65534 // the user of a container that does not set one
 
 	binaryPath = inside.Program
@@ -283,8 +285,8 @@ func (s ImageSpec) files(program archive.File) []archive.File {
 		archive.File{Path: "/home", Mode: 0o755},
 		// Of root, like /tmp, and open to all: what is mounted there takes over the mode, and
 		// sandboxes have directories of their own in it. Its owner could close it to the others.
-		archive.File{Path: homeDir, Mode: 0o1777},
-		archive.File{Path: "/tmp", Mode: 0o1777},
+		archive.File{Path: homeDir, Mode: scratchMode},
+		archive.File{Path: "/tmp", Mode: scratchMode},
 		archive.File{Path: workDir, Mode: 0o755, UID: defaultUser, GID: defaultUser},
 		program,
 	)

@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/moby/moby/api/types/container"
 )
@@ -71,14 +73,26 @@ func (c *Client) Containers(ctx context.Context, labels ...string) ([]container.
 
 // Has reports whether there is anything at a path of a container that was not started.
 func (c *Client) Has(ctx context.Context, id, path string) (bool, error) {
-	err := c.call(ctx, http.MethodHead, "/containers/"+id+"/archive", url.Values{"path": {path}}, nil)
-	switch {
-	case IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("look for %s in the image: %w", path, err)
+	found, err := c.Stat(ctx, id, path)
+	return found != nil, err
+}
+
+// Stat returns what is at a path of a container that was not started; nil if nothing is. The
+// target of a link is where it leads in the end.
+func (c *Client) Stat(ctx context.Context, id, path string) (*container.PathStat, error) {
+	resp, err := c.send(ctx, http.MethodHead, "/containers/"+id+"/archive", url.Values{"path": {path}}, nil)
+	if IsNotFound(err) {
+		return nil, nil
 	}
-	return true, nil
+	if err == nil {
+		resp.Body.Close()
+		header := base64.NewDecoder(base64.StdEncoding, strings.NewReader(resp.Header.Get("X-Docker-Container-Path-Stat")))
+		var found container.PathStat
+		if found, err = decode[container.PathStat](json.NewDecoder(header)); err == nil {
+			return &found, nil
+		}
+	}
+	return nil, fmt.Errorf("look for %s in the image: %w", path, err)
 }
 
 // Unpack unpacks a tar in the root directory of a container.
