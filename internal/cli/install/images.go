@@ -49,8 +49,9 @@ func (p *project) pinner(ctx context.Context, plan *plan, old *lockfile.Lock) (*
 
 // pinImages returns the pins for the lockfile. A missing image shows here, before a skill is started.
 func (p *project) pinImages(ctx context.Context, by *pinner, old *lockfile.Lock) (images []lockfile.Image, err error) {
-	// Old pins are kept with runtime local, too: they are for runs with --runtime docker.
-	for _, name := range p.config.Images() {
+	// Old pins are kept with runtime local, too: they are for runs with --runtime docker. With
+	// --base-image they are for runs without it.
+	for _, name := range p.images {
 		if pinned, ok := old.Image(name); ok && !manifest.ImagePinned(name) && !slices.Contains(by.unknown, name) {
 			images = append(images, lockfile.Image{Name: name, Pinned: pinned})
 		}

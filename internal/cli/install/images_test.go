@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 )
 
@@ -93,6 +94,34 @@ func TestImagesThatNeedNoPin(t *testing.T) {
 				t.Errorf("--check: %v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// Skills in an image of the user's need no other one. What was pinned stays for runs without it.
+func TestBaseImageByFlag(t *testing.T) {
+	base := func(o *Options) { o.BaseImage = "tools:1" }
+	b := newBench(t, inContainers)
+	r := &registrar{digest: "a"}
+	if _, err := b.install(t.Context(), r.use, base); err != nil || len(r.asked) > 0 || strings.Contains(b.lock(), "[[images]]") {
+		t.Errorf("%v, asked %q\n%s", err, r.asked, b.lock())
+	}
+	if _, err := b.install(t.Context(), check, base); err != nil {
+		t.Errorf("--check: %v", err)
+	}
+	if _, err := b.install(t.Context(), check); err == nil || !strings.Contains(err.Error(), `the image "node:24" is not pinned`) {
+		t.Errorf("--check without it: %v", err)
+	}
+	if _, err := b.install(t.Context(), r.use); err != nil || len(r.asked) != 1 {
+		t.Errorf("%v, asked %q", err, r.asked)
+	}
+	before := b.lock()
+	if _, err := b.install(t.Context(), r.use, base); err != nil || b.lock() != before {
+		t.Errorf("%v\n%s", err, b.lock())
+	}
+
+	_, err := b.install(t.Context(), r.use, base, func(o *Options) { o.Runtime = "local" })
+	if err == nil || err.Error() != "--base-image goes with --runtime docker, not local" || host.ExitCode(err) != host.ExitUsage {
+		t.Errorf("with runtime local: %v", err)
 	}
 }
 

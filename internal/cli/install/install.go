@@ -20,6 +20,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skills"
@@ -37,12 +38,13 @@ type Options struct {
 	// Pin returns the digest of an image; nil asks the Docker daemon.
 	Pin func(ctx context.Context, name string, from docker.Sources) (string, error)
 
-	Config  string // path of the file; empty means to look for it
-	EnvPath []string
-	Runtime string // empty means that of the file
-	Update  bool
-	Check   bool
-	Sandbox bool // start all skills in sandboxes
+	Config    string // path of the file; empty means to look for it
+	EnvPath   []string
+	Runtime   string // empty means that of the file
+	BaseImage string // empty means that of the file
+	Update    bool
+	Check     bool
+	Sandbox   bool // start all skills in sandboxes
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -78,6 +80,8 @@ and prints what has changed. Read it before you commit.
 
 With runtime = "docker" or --runtime docker, the images for packages of skills are
 pinned, too. This needs the Docker daemon. --update looks for newer images.
+--base-image starts skills in another image, as it does for perstack run. Give both
+commands the same one. It must be on this machine, and is not pinned.
 
 --check starts nothing and writes nothing. If perstack.lock does not match
 perstack.toml, it lists the differences and exits with 1.
@@ -97,6 +101,7 @@ Exit codes: 0 written or up to date, 1 a skill failed or --check found differenc
 is changed only if the code is 0.`,
 		Example: `  perstack install
   perstack install --sandbox
+  perstack install --runtime docker --base-image node:24
   perstack install --update
   perstack install --check
   perstack install --config experts/perstack.toml --env-path .env.ci`,
@@ -108,6 +113,11 @@ is changed only if the code is 0.`,
 			}
 			if r := opts.Runtime; r != "" && r != job.Local && r != job.Docker {
 				return host.Usagef("--runtime is %s or %s, not %q", job.Local, job.Docker, r)
+			}
+			if opts.BaseImage != "" {
+				if message, hint := manifest.ImageReference(opts.BaseImage); message != "" {
+					return host.Usagef("--base-image: %s; %s", message, hint)
+				}
 			}
 			if opts.Update && opts.Check {
 				return host.Usagef("--update and --check exclude each other; give one")
@@ -123,12 +133,17 @@ is changed only if the code is 0.`,
 	h.AddYesFlag(cmd)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
+	flags.StringVar(&opts.BaseImage, "base-image", "", "image with programs for skills, with --runtime docker (default: from perstack.toml, else none)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
 	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in its own sandbox")
-	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("runtime", runtimes); err != nil {
-		panic(err) // the flag is defined above
+	for flag, values := range map[string][]string{
+		"runtime":    {job.Local, job.Docker},
+		"base-image": nil, // nothing to offer, and files least of all
+	} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // the flag is defined above
+		}
 	}
 	return cmd
 }

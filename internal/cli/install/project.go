@@ -27,7 +27,8 @@ type project struct {
 	old    *lockfile.Lock // nil if there is none
 	env    env.Env
 	asked  host.Question
-	docker bool // a flag chose that runtime, and the file does not
+	docker bool     // a flag chose that runtime, and the file does not
+	images []string // that the file needs pinned, without the flags
 
 	trusted []string // files that the command goes by
 
@@ -45,8 +46,14 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
+	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker, images: config.Images()}
 	config.Settings.Runtime = cmp.Or(opts.Runtime, config.Settings.Runtime)
+	if opts.BaseImage != "" {
+		if runtime := cmp.Or(config.Settings.Runtime, job.Local); runtime != job.Docker {
+			return nil, host.Usagef("--base-image goes with --runtime docker, not %s", runtime)
+		}
+		config.Settings.Isolation.Container.BaseImage = opts.BaseImage
+	}
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
 	}
@@ -62,7 +69,8 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 		return nil, err
 	}
 	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
-	flags := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Sandbox: opts.Sandbox, Container: job.Container{Proxy: config.Settings.Isolation.Container.Proxy}}}}
+	box := job.Container{Proxy: config.Settings.Isolation.Container.Proxy, BaseImage: opts.BaseImage}
+	flags := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Sandbox: opts.Sandbox, Container: box}}}
 	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(flags, config.Settings, job.Settings{}, providers.Catalogue{})}
 	if opts.Update {
 		asks.Lock = nil // it pins nothing any more
