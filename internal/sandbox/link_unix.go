@@ -152,8 +152,8 @@ func failure(m message) error {
 		return syscall.Errno(m.errno)
 	case ErrOutside.Error():
 		return ErrOutside
-	case errInterpreter.Error():
-		return errInterpreter
+	case ErrInterpreter.Error():
+		return ErrInterpreter
 	}
 	return errors.New(m.text)
 }

@@ -131,8 +131,8 @@ func startError(program string, err error) error {
 		return fmt.Errorf("start %q: %w", program, err)
 	case errors.Is(err, ErrOutside):
 		return fmt.Errorf("%w: %q", ErrOutside, program)
-	case errors.Is(err, errInterpreter):
-		return fmt.Errorf("%w: %q: %w", ErrNotFound, program, errInterpreter)
+	case errors.Is(err, ErrInterpreter):
+		return fmt.Errorf("%w: %q: %w", ErrNotFound, program, ErrInterpreter)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %q", ErrNotFound, program)
 	case errors.Is(err, fs.ErrPermission):
@@ -145,8 +145,8 @@ func startError(program string, err error) error {
 	return fmt.Errorf("start %q: %w", program, err)
 }
 
-// errInterpreter tells a missing program from a missing interpreter.
-var errInterpreter = errors.New("the file is there, but its interpreter (the program in its #! line) or its loader is not")
+// ErrInterpreter comes with [ErrNotFound]: the program is there, and its interpreter is missing.
+var ErrInterpreter = errors.New("the file is there, but its interpreter (the program in its #! line) or its loader is not")
 
 // errSupervisor says that commands cannot be run at all.
 var errSupervisor = errors.New("commands cannot be supervised")

@@ -202,7 +202,7 @@ const maxReason = 2 << 10
 // in its #! line does not.
 func explain(path string, err error) error {
 	if errors.Is(err, unix.ENOENT) && unix.Access(path, unix.F_OK) == nil {
-		return errInterpreter
+		return ErrInterpreter
 	}
 	return err
 }

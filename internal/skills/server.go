@@ -28,6 +28,7 @@ func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *skillPackag
 	o := mcp.Options{
 		Name:         k.Name,
 		Commands:     s.site.Commands,
+		InImage:      s.site.Parts.Container != nil,
 		StartTimeout: k.StartTimeout,
 		CallTimeout:  k.CallTimeout,
 		Report:       s.req.Report,

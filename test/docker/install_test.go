@@ -14,8 +14,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
-// T6: perstack install starts skills in a container, as a job does. What a skill does meanwhile
-// does not reach the host.
+// T6: perstack install starts skills in a container, as a job does, and of the image that a flag
+// names. What a skill does meanwhile does not reach the host.
 func TestInstallInContainer(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -26,7 +26,7 @@ func TestInstallInContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	marker := filepath.Join(outside, "marker")
-	p := newProject(t, fmt.Sprintf("baseImage = %q\n", image), map[string]string{
+	p := newProject(t, "", map[string]string{
 		"perstack.toml": "[experts.host]\ninstruction = \"You are the host.\"\n[experts.host.skills.calc]\ntype = \"mcpStdioSkill\"\ncommand = \"node\"\nargs = [\"srv/serve.js\"]\nrequiredEnv = [\"TOKEN\"]\n",
 	})
 	p.env = append(p.env, "TOKEN=t0ken")
@@ -41,7 +41,16 @@ func TestInstallInContainer(t *testing.T) {
 	}
 	p.write("srv/evilmcp", program, 0o755)
 
-	o := p.perstack("install", "--runtime", "docker").must(t, 0)
+	// Without the image there is no Node. The user is told what to do about it, and by a run as well.
+	const hint = `program not found: "node": the image of the container has no such program; name an image that has it with --base-image, or with baseImage in [docker]`
+	p.serve("[[turn]]\ntext = \"never\"\n")
+	for name, o := range map[string]outcome{"install": p.perstack("install", "--runtime", "docker"), "run": p.run("host", "begin")} {
+		if o.code != 1 || strings.Count(o.stderr, hint) != 1 {
+			t.Errorf("%s: exit code %d, %s", name, o.code, o.stderr)
+		}
+	}
+	p.flags = []string{"--base-image", image}
+	o := p.perstack("install", "--runtime", "docker", "--base-image", image).must(t, 0)
 	if !strings.Contains(o.stdout, "in a container") || !strings.Contains(o.stdout, "Found 3 tools") {
 		t.Errorf("it says %s", o.stdout)
 	}

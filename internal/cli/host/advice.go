@@ -8,14 +8,20 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-const install = "run: perstack install"
+const (
+	install       = "run: perstack install"
+	sharedSandbox = selftest.ShareSandbox + " with --shared-sandbox"
+)
 
-// inCommands maps what libraries advise, who know no commands and flags, to those of perstack.
+// inCommands maps what libraries advise, who know no commands and flags, to those of perstack. It
+// leaves what it has written as it is.
 var inCommands = strings.NewReplacer(lockfile.InstallAgain, install, manifest.SandboxAll, "--sandbox",
-	selftest.ShareSandbox, selftest.ShareSandbox+" with --shared-sandbox")
+	sharedSandbox, sharedSandbox, selftest.ShareSandbox, sharedSandbox,
+	mcp.ChooseImage, "name an image that has it with --base-image, or with baseImage in [docker]")
 
 // Advise writes what libraries advise as commands and flags.
 func Advise(text string) string { return inCommands.Replace(text) }

@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
 // load reads a file with the given text.
@@ -92,9 +93,13 @@ func TestAdvise(t *testing.T) {
 	for text, want := range map[string]string{
 		"use " + manifest.SandboxAll:                      "use --sandbox",
 		"use a newer kernel, or " + selftest.ShareSandbox: "use a newer kernel, or let all skills share one sandbox with --shared-sandbox",
+		"x; " + mcp.ChooseImage:                           "x; name an image that has it with --base-image, or with baseImage in [docker]",
 	} {
 		if got := Advise(text); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+		if got := Advise(Advise(text)); got != want { // an error can come by here several times
+			t.Errorf("twice: %q, want %q", got, want)
 		}
 	}
 }

@@ -56,6 +56,8 @@ type Options struct {
 	Remote *Remote
 
 	Commands *sandbox.Supervisor
+	// InImage says that the programs are those of the image of a container.
+	InImage bool
 
 	// Locked are the tools that were installed, which the server must offer. With them the server
 	// is started by the first call. Nil without a lockfile.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -77,7 +79,7 @@ func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing,
 	var err error
 	if sv.process, err = s.o.Commands.Start(ctx, process.Server); err != nil {
 		sv.cancel()
-		return nil, fmt.Errorf("%s: %w", sv.label, err)
+		return nil, fmt.Errorf("%s: %w", sv.label, s.explainMissing(err, process.Server.Program))
 	}
 	clock.spawned = s.o.Now()
 	go sv.listen()
@@ -86,6 +88,23 @@ func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing,
 		go sv.pipe.giveUpIfStray(ctx, giveUp)
 	}
 	return sv, sv.handshake(ctx, sv.pipe, clock, askFor)
+}
+
+// ChooseImage is the advice for a program that the image of a container does not have. A command
+// line can replace it with the flag for that.
+const ChooseImage = "choose an image that has it"
+
+// explainMissing adds that a missing program is missing in the image. A path with a separator is
+// that of a file in the workspace, mostly, which no image would have.
+func (s *Skill) explainMissing(err error, program string) error {
+	switch {
+	case !s.o.InImage:
+	case errors.Is(err, sandbox.ErrInterpreter):
+		return fmt.Errorf("%w; %s", err, ChooseImage)
+	case errors.Is(err, sandbox.ErrNotFound) && filepath.Base(program) == program:
+		return fmt.Errorf("%w: the image of the container has no such program; %s", err, ChooseImage)
+	}
+	return err
 }
 
 // strayTimeout is how long a program has that wrote something else than a message before it sent
