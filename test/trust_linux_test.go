@@ -163,26 +163,42 @@ func TestTrustQuestion(t *testing.T) {
 }
 
 // What a command puts in the place of perstack.toml keeps neither this run from ending nor the
-// next one from starting.
+// next one from starting. It cannot be accepted, but its deletion can.
 func TestConfigReplacedByWhatNeverEnds(t *testing.T) {
-	for name, script := range map[string]string{
-		"pipe":   "rm perstack.toml; mkfifo perstack.toml",
-		"device": "ln -sf /dev/zero perstack.toml",
-		"sparse": "truncate -s 1T perstack.toml",
+	for name, tt := range map[string]struct{ script, what string }{
+		"pipe":   {"rm perstack.toml; mkfifo perstack.toml", "perstack.toml is a pipe, which perstack never reads"},
+		"device": {"ln -sf /dev/zero perstack.toml", "perstack.toml leads to a device, which perstack never reads"},
+		"sparse": {"truncate -s 1T perstack.toml", "perstack.toml cannot be read: larger than 32 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := planter(t, script)
+			dir := planter(t, tt.script)
+			path := filepath.Join(dir, "perstack.toml")
+			config, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if out, code := runIn(t, dir, "run", "writer", "go"); code != 0 || !strings.Contains(out, "perstack.toml was changed while job") {
 				t.Fatalf("%d, %s", code, out)
 			}
-			if out, code := runIn(t, dir, "run", "quiet", "go"); code != 2 {
-				t.Errorf("the next run: %d, %s", code, out)
-			}
-			if out, code := runIn(t, dir, "trust", "perstack.toml"); code != 0 {
+			if out, code := runIn(t, dir, "trust", "perstack.toml"); code != 2 || !strings.HasSuffix(out, tt.what+", so it cannot be accepted; delete it, or put a readable file in its place\n") {
 				t.Errorf("trust: %d, %s", code, out)
 			}
-			if out, code := runIn(t, dir, "run", "quiet", "go"); code != 2 {
-				t.Errorf("accepted, and not usable: %d, %s", code, out)
+			cmd := exec.Command("perstack", "run", "quiet", "go")
+			cmd.Dir = dir
+			if out, err := testkit.OnTerminal(cmd); exitCode(t, err) != 2 || strings.Contains(string(out), "[y/N]") {
+				t.Errorf("the next run, on a terminal: %v, %s", err, out)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if out, code := runIn(t, dir, "trust", "perstack.toml"); code != 0 || !strings.Contains(out, "Accepted perstack.toml: no file") {
+				t.Errorf("deleted: %d, %s", code, out)
+			}
+			if err := os.WriteFile(path, append(config, "# mine\n"...), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if out, code := runIn(t, dir, "run", "quiet", "go"); code != 0 {
+				t.Errorf("a new file of the user: %d, %s", code, out)
 			}
 		})
 	}

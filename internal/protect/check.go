@@ -265,12 +265,25 @@ func canBeTrusted(name string) bool {
 	return workspace.IsTrusted(name) || ext == ".toml" || ext == ".lock"
 }
 
+// Acceptable returns an error if the content cannot be read: a user who cannot look at it does not
+// know what to accept.
+func (c Check) Acceptable() error {
+	if f := c.File(); f.obstacle != "" {
+		return fmt.Errorf("%s %s, so it cannot be accepted; delete it, or put a readable file in its place", c.Path, f.obstacle)
+	}
+	return nil
+}
+
 // Accept removes the marks on a file as it was when it was checked. One that has changed since
-// then is an error. A job that still runs can change it again, which marks it again. A directory
-// that could not be searched is accepted as a whole, under its own path.
+// then is an error, and so is one that is not [Check.Acceptable]. A job that still runs can change
+// it again, which marks it again. A directory that could not be searched is accepted as a whole,
+// under its own path.
 func (m *Marks) Accept(c Check) error {
 	if m == nil || c.target == nil {
 		return nil
+	}
+	if err := c.Acceptable(); err != nil {
+		return err
 	}
 	for name, seen := range c.target.files {
 		if !same(seen, look(name, false, File{})) {

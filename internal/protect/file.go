@@ -31,6 +31,8 @@ type File struct {
 	Real  string   `json:"real,omitempty"`  // where it is, if a link leads there
 	Sum   string   `json:"sum,omitempty"`   // digest of the content; empty if it cannot be read
 	Stat  stat     `json:"stat,omitzero"`
+
+	obstacle string // why it cannot be read, for Acceptable; no record has it
 }
 
 // A stat tells two states of a file apart without reading it. A program cannot set ChangeTime.
@@ -59,7 +61,7 @@ func look(path string, direct bool, before File) File {
 	}
 	f, err := userfile.Within(func() File { return lookNow(path, direct, before) })
 	if err != nil {
-		return File{Kind: Other}
+		return File{Kind: Other, obstacle: "cannot be read: " + err.Error()}
 	}
 	return f
 }
@@ -88,13 +90,17 @@ func lookNow(path string, direct bool, before File) File {
 	case userfile.Absent(err):
 		return f
 	case err != nil:
-		f.Kind = Other
+		f.Kind, f.obstacle = Other, "cannot be read: "+userfile.Reason(err).Error()
 		return f
 	case info.IsDir():
 		f.Kind = Directory
 		return f
 	case !info.Mode().IsRegular():
-		f.Kind = Other
+		verb := "is "
+		if len(f.Links) > 0 {
+			verb = "leads to "
+		}
+		f.Kind, f.obstacle = Other, verb+special(info.Mode())+", which perstack never reads"
 		return f
 	}
 	f.Kind, f.Stat = Regular, statOf(info)
@@ -104,10 +110,24 @@ func lookNow(path string, direct bool, before File) File {
 	}
 	data, err := userfile.ReadNow(path, maxDigest)
 	if err != nil {
+		f.obstacle = "cannot be read: " + err.Error()
 		return f // only its stat is compared
 	}
 	f.Sum = userfile.Digest(data)
 	return f
+}
+
+// special says what a file is that is neither a regular one nor a directory.
+func special(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something other than a file"
 }
 
 // same reports whether a reader gets the same from both.

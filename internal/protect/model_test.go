@@ -101,6 +101,9 @@ func TestRandomOperations(t *testing.T) {
 			}
 		}
 		for _, m := range marks {
+			if look(m.Path, false, File{}).obstacle != "" { // links in a circle
+				w.check(os.Remove(m.Path))
+			}
 			w.accept(m.Path)
 		}
 		for _, name := range trusted {

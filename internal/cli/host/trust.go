@@ -63,6 +63,9 @@ func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protec
 					return h.TrustProblem(err)
 				}
 			}
+			if err := c.Acceptable(); err != nil { // the user could not look at it before an answer
+				return Usagef("%s\n%w", h.DescribeMark(r), err)
+			}
 			lines, accepted = append(lines, h.DescribeMark(r)), append(accepted, c)
 			if file := ShellJoin(h.short(r.Accept)); !slices.Contains(files, file) {
 				files = append(files, file)
