@@ -85,11 +85,19 @@ func (h *History) Jobs() (jobs []*Job, problems []error) {
 		return nil, []error{err}
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, ".") || !isOriginal(h.root, path.Join(jobsName, name)) {
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		found, refused := isOriginal(h.root, path.Join(jobsName, name))
+		if !found && refused == nil {
 			continue
 		}
 		if err := store.CheckID(name); err != nil {
 			problems = append(problems, err)
+			continue
+		}
+		if refused != nil {
+			problems = append(problems, fmt.Errorf("job %s: %w", name, refused))
 			continue
 		}
 		jobs = append(jobs, &Job{ID: name, root: h.root, dir: path.Join(jobsName, name), left: maxTotal})
@@ -101,29 +109,51 @@ func (h *History) Jobs() (jobs []*Job, problems []error) {
 }
 
 // isOriginal reports whether a directory is a job of the original: it has checkpoints or Runs,
-// and no journal.
-func isOriginal(root *os.Root, dir string) bool {
+// and no journal. The error is about a link or a directory that could be one and is not read.
+func isOriginal(root *os.Root, dir string) (bool, error) {
 	if _, err := root.Lstat(path.Join(dir, "journal.jsonl")); err == nil {
-		return false
+		return false, nil
 	}
+	if info, err := root.Lstat(dir); err == nil && info.Mode().IsRegular() {
+		return false, nil
+	}
+	if err := isDirectory(root, dir); err != nil {
+		return false, err
+	}
+	var refused error
 	for _, name := range []string{checkpointsName, runsName} {
-		if info, err := root.Lstat(path.Join(dir, name)); err == nil && info.IsDir() {
-			return true
+		err := isDirectory(root, path.Join(dir, name))
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			refused = cmp.Or(refused, err)
 		}
 	}
-	return false
+	return false, refused
+}
+
+// isDirectory returns an error unless there is a directory, to which no link leads.
+func isDirectory(root *os.Root, dir string) error {
+	info, err := root.Lstat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", dir, userfile.Reason(err))
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a link, which is not followed; put a copy of the directory in its place", dir)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	}
+	return nil
 }
 
 // list returns the names in a directory, sorted; none if it does not exist.
 func list(root *os.Root, dir string, limit int) ([]string, error) {
-	info, err := root.Lstat(dir)
-	switch {
+	switch err := isDirectory(root, dir); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !info.IsDir():
-		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
 	f, err := root.Open(dir)
 	if err != nil {

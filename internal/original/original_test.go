@@ -214,7 +214,7 @@ func TestHostileFiles(t *testing.T) {
 		}, "not a regular file", ""},
 		"linked directory": {func(t *testing.T, f *fixture) {
 			symlink(t, t.TempDir(), filepath.Join(f.base, "jobs/job1/runs"))
-		}, "", "not a directory"},
+		}, "", "jobs/job1/runs is a link, which is not followed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -257,6 +257,63 @@ func TestWhichDirectoriesHaveJobs(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "nowhere")); err == nil {
 		t.Error("a directory that does not exist was opened")
+	}
+}
+
+// What could be a job and is not read is named, whatever else is beside it.
+func TestRefusedDirectories(t *testing.T) {
+	link := func(target, name string) func(*testing.T, *fixture) {
+		return func(t *testing.T, f *fixture) { symlink(t, target, filepath.Join(f.base, "jobs", name)) }
+	}
+	outside := t.TempDir()
+	if err := os.Mkdir(filepath.Join(outside, "checkpoints"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		write func(*testing.T, *fixture)
+		want  string // "" if it is no job
+	}{
+		"a link outside":          {link(outside, "x"), "job x: jobs/x is a link, which is not followed; "},
+		"a link to another job":   {link("job1", "x"), "job x: jobs/x is a link, which is not followed; "},
+		"a link to nothing":       {link("nothing", "x"), "job x: jobs/x is a link, which is not followed; "},
+		"a link to a job of ours": {link("ours", "x"), ""},
+		"a link with a bad id":    {link(outside, "bad id"), `invalid id "bad id"`},
+		"linked checkpoints": {func(t *testing.T, f *fixture) {
+			f.write("x/job.json", "{}")
+			link(filepath.Join(outside, "checkpoints"), "x/checkpoints")(t, f)
+		}, "job x: jobs/x/checkpoints is a link, which is not followed; "},
+		"a file as checkpoints": {func(_ *testing.T, f *fixture) { f.write("x/checkpoints", "") }, "job x: jobs/x/checkpoints is not a directory"},
+		"without a right": {func(t *testing.T, f *fixture) {
+			if os.Geteuid() <= 0 { // root can read everything, and Windows has no such modes
+				t.Skip("the directory can be read")
+			}
+			f.write("x/checkpoints/a.json", "{}")
+			if err := os.Chmod(filepath.Join(f.base, "jobs/x"), 0); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.Chmod(filepath.Join(f.base, "jobs/x"), 0o700) })
+		}, "job x: jobs/x/checkpoints: permission denied"},
+		"a file":          {func(_ *testing.T, f *fixture) { f.write("x", "") }, ""},
+		"another program": {func(_ *testing.T, f *fixture) { f.write("x/data", "") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.reader(true)
+			f.write("ours/journal.jsonl", "{}")
+			c.write(t, f)
+			h, err := Open(f.base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			jobs, problems := h.Jobs()
+			if len(jobs) != 1 || jobs[0].ID != "job1" {
+				t.Errorf("jobs %v", jobs)
+			}
+			if got := errors.Join(problems...); (got == nil) != (c.want == "") || got != nil && !strings.HasPrefix(got.Error(), c.want) {
+				t.Errorf("problems %v, want %q", got, c.want)
+			}
+		})
 	}
 }
 
