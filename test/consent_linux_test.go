@@ -179,7 +179,10 @@ func TestConsentIsForTheCode(t *testing.T) {
 	install(false)
 	install(false, "--update")
 	c.want("", false, 0)
-	code("2")
+	code("2") // the lockfile refuses it, whatever the user would answer
+	if screen := c.want("y\n", false, 2); !strings.Contains(screen, `skill "github" of "helper": its program has changed since it was installed`) || !strings.Contains(screen, "run: perstack install") {
+		t.Error(screen)
+	}
 	install(true)
 	c.want("", false, 0)
 	if err := os.Remove(filepath.Join(c.dir, "perstack.lock")); err != nil {

@@ -31,6 +31,9 @@ type Question struct {
 	Named     bool            // the user named them
 	Workspace string
 	Later     bool // Keep remembers the answer
+	// Refused returns why nothing will start, whatever the user answers: then there is no question.
+	// It can be nil.
+	Refused func() error
 
 	answered []consent.Request // what the user allowed by an answer, now or earlier
 }
@@ -208,6 +211,11 @@ func (q *Question) ask(ctx context.Context) error {
 	list, err := q.open(consent.List(q.Project))
 	if err != nil || len(list) == 0 {
 		return err
+	}
+	if q.Refused != nil {
+		if err := q.Refused(); err != nil {
+			return err
+		}
 	}
 	h, file := q.Host, terminal.CleanLine(q.Project.Config.Path)
 	if q.Host.Yes {

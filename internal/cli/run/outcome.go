@@ -100,15 +100,21 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return o.opts.explainSeal(err)
 	case errors.As(err, &choice) && takesFlag(err, choice):
 		return fmt.Errorf("%w; set it with --%s", err, strings.Join(choice.Settings, " or --"))
-	case errors.As(err, new(*skills.LockError)):
-		err = fmt.Errorf("%w; run: perstack install", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}
-	err = dockerHint(err)
+	err = dockerHint(installHint(err))
 	text := host.Describe(err)
 	if better := o.withFlags(text); better != text {
 		return &host.ExitError{Code: host.ExitCode(err), Err: errors.New(better)}
+	}
+	return err
+}
+
+// installHint says how to fix a lockfile that does not match an Expert.
+func installHint(err error) error {
+	if errors.As(err, new(*skills.LockError)) {
+		return fmt.Errorf("%w; run: perstack install", err)
 	}
 	return err
 }

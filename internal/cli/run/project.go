@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
@@ -74,7 +75,7 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 	asks.Experts, _ = p.config.Closure(e)
 	question := host.Question{
 		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,
-		Workspace: o.workspace(),
+		Workspace: o.workspace(), Refused: func() error { return p.refused(o, t, asks) },
 	}
 	if p.env, err = question.Env(ctx); err != nil {
 		return err
@@ -86,6 +87,27 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 		p.hidden = append(p.hidden, o.Host.Path(path)) // it is a key, wherever it lies
 	}
 	return nil
+}
+
+// refused returns what keeps the run from starting whatever the user allows: settings or a lockfile
+// that cannot be used, or a program of a skill that is not the one that was pinned.
+func (p *project) refused(o *Options, t *target, asks consent.Project) error {
+	settings := asks.Resolved.Settings
+	err := host.Refused(p.config, settings, p.lock, p.lockErr, asks.Experts).Err()
+	if err == nil {
+		spec := job.Spec{Settings: settings, Experts: asks.Experts, Programs: t.recorded.Programs, Workspace: job.Workspace{Dir: o.workspace()}}
+		err = installHint(skills.RecordPrograms(&spec, p.lock))
+	}
+	if err == nil {
+		return nil
+	}
+	return host.AddConfigToError(&host.ExitError{Code: host.ExitUsage, Err: err}, o.Config, p.dockerOnly(settings))
+}
+
+// dockerOnly reports whether a flag, and not the file, asks for the container: then the
+// advice to install has to say so, or images stay without a pin.
+func (p *project) dockerOnly(settings job.Settings) bool {
+	return settings.Runtime == job.Docker && p.config.Settings.Runtime != job.Docker
 }
 
 // keepOther keeps from the tools what belongs to a project that lies in the workspace, if

@@ -194,11 +194,7 @@ func (pl *plan) checkSkills() error {
 	return nil
 }
 
-// dockerOnly reports whether a flag, and not the file, asks for the container: then the
-// advice to install has to say so, or images stay without a pin.
-func (pl *plan) dockerOnly() bool {
-	return pl.resolved.Runtime == job.Docker && pl.project.config.Settings.Runtime != job.Docker
-}
+func (pl *plan) dockerOnly() bool { return pl.project.dockerOnly(pl.resolved.Settings) }
 
 // tellFile says what the user would not expect of the file: that another program
 // serves the base tools, and which skills get the key of a provider. No skill can have the
