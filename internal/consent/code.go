@@ -14,10 +14,11 @@ import (
 
 // A Program is what a skill is started from in the workspace, as it is now.
 type Program struct {
-	Digest string   // a line for each file, as a lockfile has them
-	Named  string   // the same for a program that PATH leads to, which no lockfile has
-	Alone  []string // files of it that are compared without those beside them
-	Loads  []string // programs that find more code by themselves
+	Digest  string   // a line for each file, as a lockfile has them
+	Named   string   // the same for a program that PATH leads to, which no lockfile has
+	Alone   []string // files of it that are compared without those beside them
+	Modules []string // directories of packages that it can load and that are not compared
+	Loads   []string // programs that find more code by themselves
 }
 
 // code says what decides which code a skill runs beside its command line: what identifies this
@@ -53,6 +54,9 @@ func (l *lister) code(e *expert.Expert, s *expert.Skill) (id, words string) {
 	}
 	if len(program.Alone) > 0 {
 		words += ", without those beside " + wording.And(program.Alone)
+	}
+	if len(program.Modules) > 0 && programs.Count(all) > 0 {
+		words += ", without those in " + wording.And(program.Modules)
 	}
 	if len(program.Loads) > 0 {
 		words += ", and what " + wording.And(program.Loads) + " can load beside that"

@@ -200,17 +200,21 @@ func TestCode(t *testing.T) {
 	named := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "a  tool\n", Named: "a  bin/node\n"})
 	loaded := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "absent  .npmrc\na  tool\n", Loads: []string{"npm"}})
 	absent := with(local, nil, consent.Program{Digest: "absent  Makefile\n", Loads: []string{"make"}})
+	modules := with(local, func(s *lockfile.Skill) { s.Program = "a  tool\n" }, consent.Program{Digest: "a  tool\n", Modules: []string{"a/node_modules", "node_modules"}})
+	noFile := with(local, nil, consent.Program{Digest: "absent  tool\n", Modules: []string{"node_modules"}})
 	for r, want := range map[*consent.Request]string{
-		&loaded: "pinned by perstack.lock: 1 file in the workspace, and what npm can load beside that",
-		&absent: "a program of this machine, and what make can load beside that",
-		&named:  "not pinned: 2 files in the workspace",
-		&files:  "not pinned: 1 file in the workspace, without those beside tool", &locked: "pinned by perstack.lock: 1 file in the workspace", &other: "not what perstack.lock pins: 1 file in the workspace",
+		&modules: "pinned by perstack.lock: 1 file in the workspace, without those in a/node_modules and node_modules",
+		&noFile:  "a program of this machine",
+		&loaded:  "pinned by perstack.lock: 1 file in the workspace, and what npm can load beside that",
+		&absent:  "a program of this machine, and what make can load beside that",
+		&named:   "not pinned: 2 files in the workspace",
+		&files:   "not pinned: 1 file in the workspace, without those beside tool", &locked: "pinned by perstack.lock: 1 file in the workspace", &other: "not what perstack.lock pins: 1 file in the workspace",
 	} {
 		if !strings.Contains(r.Text, "("+want+")") {
 			t.Errorf("%s, want %s", r.Text, want)
 		}
 	}
-	if files.Digest() != locked.Digest() {
+	if files.Digest() != locked.Digest() || modules.Digest() != locked.Digest() {
 		t.Error("the same files are asked about again")
 	}
 	for name, changed := range map[string]consent.Request{

@@ -29,6 +29,7 @@ type reading struct {
 	scripts   []string    // those of them that an interpreter is given
 	manifests []manifest
 	loaders   []Loader
+	node      bool // Node runs a script of it
 }
 
 // A Loader is a program that finds code by itself.
@@ -65,6 +66,7 @@ func (r *reading) read(argv []string) {
 	}
 	if hasSeparator(argv[0]) {
 		r.add(candidate{path: argv[0], certain: true})
+		r.node = r.node || slices.Contains([]string{".js", ".cjs", ".mjs"}, filepath.Ext(argv[0]))
 	}
 	name := programName(argv[0])
 	run, isRunner := runners[name]

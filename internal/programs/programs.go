@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ type Program struct {
 	Loaders []Loader
 	// Bare are those of Files whose directory is not covered, with the reason.
 	Bare []Bare
+	// Modules are the directories node_modules of the workspace in which Node looks for packages and
+	// that are not covered.
+	Modules []string
 
 	dir      string   // of the workspace, without links
 	aliases  []string // other paths of it
@@ -60,6 +64,9 @@ func Find(dir string, argv []string, aliases ...string) (*Program, error) {
 	}
 	p.Loaders = r.loaders
 	p.cover()
+	if r.node {
+		p.Modules = p.modules()
+	}
 	return p, nil
 }
 
@@ -210,6 +217,27 @@ func (p *Program) cover() {
 	p.Dirs = p.limited(unique(p.Dirs))
 	p.Links = unique(p.Links)
 	p.Manifests = slices.DeleteFunc(unique(p.Manifests), func(name string) bool { return p.isCovered(name) || slices.Contains(p.Files, name) })
+}
+
+// modules finds what Node loads from the directories around the program.
+func (p *Program) modules() (found []string) {
+	from := slices.Clone(p.Dirs)
+	for _, file := range p.Files {
+		from = append(from, parent(file))
+	}
+	for _, at := range from {
+		for {
+			name := path.Join(at, "node_modules")
+			if info, err := os.Stat(p.path(name)); err == nil && info.IsDir() && !p.isCovered(name) {
+				found = append(found, name)
+			}
+			if at == "." {
+				break
+			}
+			at = parent(at)
+		}
+	}
+	return unique(found)
 }
 
 // isCovered reports whether a file lies in a directory of the program.

@@ -460,6 +460,41 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Packages that Node finds in the directories above a program are not compared, and that is told.
+func TestModules(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	dir := project(t, map[string]string{
+		"server.js": "", "node_modules/m/index.js": "", "one.py": "",
+		"srv/index.js": "", "srv/cli.mjs": "", "srv/one.py": "",
+		"own/package.json": "{}", "own/src/index.js": "", "own/node_modules/m/index.js": "",
+		"mono/a/package.json": "{}", "mono/a/index.js": "", "mono/node_modules": "->../store", "store/m/index.js": "",
+	})
+	bare := project(t, map[string]string{"srv/index.js": "", "node_modules": "a file"})
+	for _, tt := range []struct{ dir, argv, want string }{
+		{dir, "node srv/index.js", "node_modules"},
+		{dir, "node srv", "node_modules"},
+		{dir, "env A=b tsx srv/index.js", "node_modules"},
+		{dir, "bun run srv/index.js", "node_modules"},
+		{dir, "./srv/cli.mjs", "node_modules"},
+		{dir, "node server.js", "node_modules"},
+		{dir, "node own/src/index.js", "node_modules"}, // own/node_modules is compared
+		{dir, "node mono/a/index.js", "mono/node_modules node_modules"},
+		{dir, "node node_modules/m/index.js", "node_modules"},
+		{dir, "node -e 1", ""},
+		{dir, "node /usr/lib/x.js", ""},
+		{dir, "python3 srv/one.py", ""},
+		{dir, "mcp-files srv", ""},
+		{dir, "npm start", ""}, // it finds all of its code by itself
+		{bare, "node srv/index.js", ""},
+	} {
+		if got := strings.Join(find(t, tt.dir, strings.Fields(tt.argv)...).Modules, " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.argv, got, tt.want)
+		}
+	}
+}
+
 // A directory with too many files is left out, and that is told.
 func TestTooManyFiles(t *testing.T) {
 	files := map[string]string{"srv/package.json": "{}", "srv/index.js": "a"}

@@ -95,6 +95,7 @@ func (r *reading) finish(name string, run runner, home string, before int) {
 		manifest{from: home, names: strings.Fields(run.manifests)},
 		manifest{from: home, names: strings.Fields(run.dirs), dir: true})
 	if run.does == "" || run.named && len(scripts) > 0 {
+		r.node = r.node || len(scripts) > 0 && interpreterOf(name) == "node"
 		for _, script := range scripts {
 			r.manifests = append(r.manifests, manifest{from: script, names: strings.Fields(run.nearest), up: true})
 		}

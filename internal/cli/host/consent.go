@@ -179,6 +179,7 @@ func (q *Question) program(s *expert.Skill) (found consent.Program, err error) {
 	for _, file := range p.Bare {
 		found.Alone = append(found.Alone, file.File)
 	}
+	found.Modules = p.Modules
 	for _, l := range p.Loaders {
 		found.Loads = append(found.Loads, l.Name)
 	}
