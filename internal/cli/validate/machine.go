@@ -70,7 +70,7 @@ func (o *Options) missing(ctx context.Context, c *manifest.Config, lock *lockfil
 func programsOf(s *expert.Skill) []string {
 	switch p, ok := s.Package(); {
 	case ok && p.Manager == "uvx":
-		return []string{"uv"}
+		return []string{p.Manager} // it fetches and starts the package itself
 	case ok:
 		return []string{"node"}
 	case strings.ContainsAny(s.Command, `/\`):

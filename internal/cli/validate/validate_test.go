@@ -231,6 +231,10 @@ instruction = "x"
 type = "mcpStdioSkill"
 command = "no-such-program"
 requiredEnv = ["SEARCH_KEY"]
+[experts.a.skills.py]
+type = "mcpStdioSkill"
+command = "uvx"
+packageName = "some-tool"
 [experts.b]
 instruction = "x"
 [experts.b.provider]
@@ -245,10 +249,12 @@ providerName = "openai"
 	write("perstack.toml", file)
 	for _, c := range []struct{ keys, want string }{
 		{"", `env file "`},
+		{"no assignment", `keys.env:1: expected = after the name; write NAME=value`}, // a run is refused
 		{"SEARCH_KEY=k", `provider: anthropic: ANTHROPIC_API_KEY is not set`},
 		{"SEARCH_KEY=k", `experts.b.provider: openai: OPENAI_API_KEY is not set`},
 		{"ANTHROPIC_API_KEY=k\nOPENAI_API_KEY=k", `experts.a.skills.s.requiredEnv: SEARCH_KEY is not set`},
 		{"ANTHROPIC_API_KEY=k\nOPENAI_API_KEY=k\nSEARCH_KEY=k", `experts.a.skills.s.command: the program "no-such-program" is not in PATH`},
+		{"ANTHROPIC_API_KEY=k\nOPENAI_API_KEY=k\nSEARCH_KEY=k", `experts.a.skills.py.command: the program "uvx" is not in PATH`}, // as a run says
 	} {
 		if c.keys != "" {
 			write("keys.env", c.keys)
