@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
@@ -158,11 +159,19 @@ func (b *builder) pinned(e *expert.Expert, s *expert.Skill) *lockfile.Skill {
 	return pinned
 }
 
-// variables says which of them are set here. Values are not looked at any further.
+// variables says which of them are set here, and where: an env file can have come with the project,
+// and choose the account that is used. Values are not looked at any further.
 func (b *builder) variables(names []string) []Variable {
 	var all []Variable
 	for _, name := range names {
-		all = append(all, Variable{Name: name, Set: b.env.Get(name) != ""})
+		v := Variable{Name: name, Set: b.env.Get(name) != ""}
+		if file := b.env.File(name); v.Set && file != "" {
+			v.File = file
+			if rest, in := userfile.Below(b.dir, file); in {
+				v.File = rest
+			}
+		}
+		all = append(all, v)
 	}
 	return all
 }

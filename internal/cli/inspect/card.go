@@ -171,6 +171,7 @@ type Program struct {
 type Variable struct {
 	Name string `json:"name"`
 	Set  bool   `json:"set"`
+	File string `json:"file,omitzero"` // the env file that sets it, relative to the working directory if below it; absent for the environment
 }
 
 // A Tool is offered to the model.

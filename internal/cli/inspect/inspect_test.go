@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -411,6 +412,41 @@ func TestErrors(t *testing.T) {
 	out, stderr, err := p.inspect(func(o *Options) { o.EnvPath = []string{"none.env"}; o.Host.Environ = nil })
 	if err != nil || !strings.Contains(stderr, "none.env") || !strings.Contains(out, "WEB_KEY (not set here)") {
 		t.Errorf("without env file: %v\n%s%s", err, stderr, out)
+	}
+}
+
+// The card says where each variable is set. The name of a file cannot pass for the environment.
+func TestSources(t *testing.T) {
+	for name, tt := range map[string]struct {
+		top, env, text string
+		environ        []string
+		want           Variable
+		line           string
+	}{
+		"nowhere":         {want: Variable{Name: "ANTHROPIC_API_KEY"}, line: "not set here"},
+		"the environment": {environ: []string{"ANTHROPIC_API_KEY=own"}, want: Variable{Name: "ANTHROPIC_API_KEY", Set: true}, line: "set in the environment"},
+		"a file":          {env: ".env", text: "ANTHROPIC_API_KEY=k", want: Variable{Name: "ANTHROPIC_API_KEY", Set: true, File: ".env"}, line: "set in the file .env"},
+		"both":            {env: ".env", text: "ANTHROPIC_API_KEY=k", environ: []string{"ANTHROPIC_API_KEY=own"}, want: Variable{Name: "ANTHROPIC_API_KEY", Set: true}, line: "set in the environment"},
+		"an empty value":  {env: ".env", text: "ANTHROPIC_API_KEY=", want: Variable{Name: "ANTHROPIC_API_KEY"}, line: "not set here"},
+		"a strange name": {
+			top: "envPath = ['the environment']\n", env: "the environment", text: "ANTHROPIC_API_KEY=k",
+			want: Variable{Name: "ANTHROPIC_API_KEY", Set: true, File: "the environment"}, line: "set in the file 'the environment'",
+		},
+	} {
+		p := newProject(t, tt.top+"[experts.lead]\ninstruction = 'x'\n")
+		if tt.env != "" {
+			p.write(tt.env, tt.text)
+		}
+		environ := func(o *Options) { o.Host.Environ = tt.environ }
+		out, _, err := p.inspect(environ)
+		if err != nil || !strings.Contains(out, "key from ANTHROPIC_API_KEY ("+tt.line+")\n") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		var card Card
+		out, _, err = p.inspect(environ, asJSON)
+		if err := cmp.Or(err, json.Unmarshal([]byte(out), &card)); err != nil || !reflect.DeepEqual(card.Provider.Keys, []Variable{tt.want}) {
+			t.Errorf("%s: %v, %+v", name, err, card.Provider)
+		}
 	}
 }
 

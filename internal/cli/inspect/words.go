@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -97,13 +98,17 @@ func (p Package) line() string {
 	return p.Wanted + ", not pinned"
 }
 
-// variables names them with whether they are set here.
+// variables names them with where they are set. A file is called one, because it can have any name,
+// such as "the environment".
 func variables(all []Variable) string {
 	var words []string
 	for _, v := range all {
 		state := "not set here"
-		if v.Set {
-			state = "set"
+		switch {
+		case v.File != "":
+			state = "set in the file " + host.ShellJoin(v.File)
+		case v.Set:
+			state = "set in the environment"
 		}
 		words = append(words, fmt.Sprintf("%s (%s)", v.Name, state))
 	}
