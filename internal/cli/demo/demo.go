@@ -108,7 +108,7 @@ func scratch(opts *Options) (string, error) {
 
 // closing says where things are, and what to try next.
 func closing(command, dir, storage, job string) string {
-	call := func(words ...string) string { return "  " + command + " " + host.ShellJoin(words...) + "\n" }
+	call := func(words ...string) string { return "  " + command + " " + terminal.ShellJoin(words...) + "\n" }
 	return "\nResult:  " + filepath.Join(dir, "report.md") +
 		"\nHistory: " + filepath.Join(storage, "jobs", job) + "\n\nTry next:\n" +
 		call("log", job, "--storage", storage) +

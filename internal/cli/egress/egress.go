@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/egress/server"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // Options are what the command can be told.
@@ -84,7 +85,7 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if cmd.Flags().Changed("squid") {
-					return host.Usagef("perstack egress takes no arguments, but got %q; a Squid that is not in PATH is named like --squid=%s, a host by --allow", args[0], args[0])
+					return host.Usagef("perstack egress takes no arguments, but got %q; a Squid that is not in PATH is named like %s, a host by --allow", args[0], terminal.ShellJoin("--squid="+args[0]))
 				}
 				return host.Usagef("perstack egress takes no arguments, but got %q; --allow names a host", args[0])
 			}

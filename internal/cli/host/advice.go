@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
@@ -33,7 +32,7 @@ func AddConfig(text, config string) string {
 	if config == "" {
 		return text
 	}
-	return strings.ReplaceAll(text, install, install+" --config "+ShellJoin(config))
+	return strings.ReplaceAll(text, install, install+" --config "+terminal.ShellJoin(config))
 }
 
 // ForDocker adds --runtime docker to the same advice, for a file that does not name the
@@ -59,23 +58,4 @@ func AddConfigToError(err error, config string, docker bool) error {
 		return err
 	}
 	return &ExitError{Code: ExitCode(err), Err: errors.New(changed)}
-}
-
-// isPlain reports whether a shell reads a word as it is.
-func isPlain(word string) bool {
-	special := func(c rune) bool {
-		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_./:@%+=,-", c)
-	}
-	return word != "" && !strings.ContainsFunc(word, special)
-}
-
-// ShellJoin writes words so that a POSIX shell reads them back as they are.
-func ShellJoin(words ...string) string {
-	quoted := slices.Clone(words)
-	for i, word := range words {
-		if !isPlain(word) {
-			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

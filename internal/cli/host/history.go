@@ -226,7 +226,7 @@ func (h *Host) TellOldHistory(history History, workspace string) error {
 // they can be read.
 func (h *Host) RecordedBy(old string) (by, how string) {
 	if hasEntry(filepath.Join(old, "jobs"), "journal.jsonl") {
-		return "an older version", "To list its jobs: " + h.Command + " log --storage " + ShellJoin(old)
+		return "an older version", "To list its jobs: " + h.Command + " log --storage " + terminal.ShellJoin(old)
 	}
-	return "the original Perstack (TypeScript)", "To read its jobs: " + h.Command + " jobs import " + ShellJoin(old)
+	return "the original Perstack (TypeScript)", "To read its jobs: " + h.Command + " jobs import " + terminal.ShellJoin(old)
 }

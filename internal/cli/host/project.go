@@ -124,7 +124,7 @@ func (h *Host) Locate(flag string) (string, error) {
 	case err == nil:
 		return path, nil
 	case errors.Is(err, manifest.ErrForeign):
-		err = fmt.Errorf("%w; if you trust it, pass --config %s", err, ShellJoin(unusable.Path))
+		err = fmt.Errorf("%w; if you trust it, pass --config %s", err, terminal.ShellJoin(unusable.Path))
 	case found:
 		err = fmt.Errorf("%w; fix it or pass --config <path>", err)
 	case errors.Is(err, manifest.ErrNotFound):

@@ -54,7 +54,7 @@ func Behind(k *expert.Skill) string {
 	if p, ok := k.Package(); ok {
 		program = p.Manager + " " + p.Spec()
 	} else if argv, err := k.CommandLine(); err == nil {
-		program = ShellJoin(argv...)
+		program = terminal.ShellJoin(argv...)
 	}
 	return terminal.CleanLine(program)
 }

@@ -67,7 +67,7 @@ func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protec
 				return Usagef("%s\n%w", h.DescribeMark(r), err)
 			}
 			lines, accepted = append(lines, h.DescribeMark(r)), append(accepted, c)
-			if file := ShellJoin(h.short(r.Accept)); !slices.Contains(files, file) {
+			if file := terminal.ShellJoin(h.short(r.Accept)); !slices.Contains(files, file) {
 				files = append(files, file)
 			}
 		}
@@ -289,7 +289,9 @@ func (h *Host) tellReport(report protect.Report) {
 		case protect.Unsearched:
 			what = "cannot be searched since job " + report.Job + " ran"
 		}
-		h.warnLine("%s %s; later runs do not read it until you accept it with: %s trust %s", h.short(m.Path), what, h.Command, ShellJoin(h.short(m.Path)))
+		// The command is not cleaned, which would join blanks, and name another file.
+		fmt.Fprintf(h.Stderr, "perstack: %s; later runs do not read it until you accept it with: %s trust %s\n",
+			terminal.CleanLine(h.short(m.Path)+" "+what), h.Command, terminal.ShellJoin(h.short(m.Path)))
 	}
 	if len(report.Git) == 0 {
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -51,7 +52,7 @@ func (h *Host) userConfig(project, workspace string) (*manifest.UserConfig, erro
 	case userfile.Absent(err):
 		return &manifest.UserConfig{}, nil
 	case errors.Is(err, userfile.ErrShared), errors.Is(err, userfile.ErrSharedDir):
-		return nil, Usagef("%s is not used: %w; run: chmod go-w %s", path, err, ShellJoin(filepath.Dir(path), path))
+		return nil, Usagef("%s is not used: %w; run: chmod go-w %s", path, err, terminal.ShellJoin(filepath.Dir(path), path))
 	case err != nil:
 		return nil, Usagef("the configuration %s cannot be used: %w", path, err)
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -103,7 +102,7 @@ func (p *printer) skill(s Skill, hosts, sandbox string) {
 	const in = "    "
 	p.field(in, "about", cut(s.Description))
 	p.field(in, "rule", cut(s.Rule))
-	p.field(in, "command", host.ShellJoin(s.Command...))
+	p.field(in, "command", terminal.ShellJoin(s.Command...))
 	if s.Package != nil {
 		p.field(in, "package", s.Package.line())
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -106,7 +106,7 @@ func variables(all []Variable) string {
 		state := "not set here"
 		switch {
 		case v.File != "":
-			state = "set in the file " + host.ShellJoin(v.File)
+			state = "set in the file " + terminal.ShellJoin(v.File)
 		case v.Set:
 			state = "set in the environment"
 		}

@@ -122,7 +122,7 @@ func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
 		switch b := b.(type) {
 		case event.SkillStarting:
 			if s.skill.Endpoint == "" {
-				p.say("  %s: starting %s", s.users[0], host.ShellJoin(append([]string{b.Command}, b.Args...)...))
+				p.say("  %s: starting %s", s.users[0], terminal.ShellJoin(append([]string{b.Command}, b.Args...)...))
 			}
 		case event.SkillStderr:
 			p.quote(s, b.Message)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -25,7 +24,7 @@ func (p *Printer) command(r narrate.Row) string {
 		if cleaned := clean(word); p.opts.Redact(cleaned) != cleaned {
 			word = cleaned
 		}
-		words[i] = quote(p.opts.Redact(word))
+		words[i] = terminal.ShellJoin(p.opts.Redact(word))
 	}
 	text := strings.Join(words, " ")
 	if n := utf8.RuneCountInString(text); n > maxCommand && !p.opts.Whole {
@@ -35,36 +34,6 @@ func (p *Printer) command(r narrate.Row) string {
 		text += " (in " + p.hide(r.Dir) + ")"
 	}
 	return text
-}
-
-// quote writes a word as a shell reads it. A character that a terminal would obey, or
-// that cannot be seen, is written as an escape: taking it out would show another command.
-func quote(word string) string {
-	if clean(word) == word && !strings.Contains(word, "\t") {
-		return host.ShellJoin(word)
-	}
-	var out strings.Builder
-	out.WriteString("$'")
-	for rest := word; rest != ""; {
-		r, n := utf8.DecodeRuneInString(rest)
-		char := rest[:n]
-		rest = rest[n:]
-		switch {
-		case char == `'` || char == `\`:
-			out.WriteString(`\` + char)
-		case char == "\n":
-			out.WriteString(`\n`)
-		case char == "\t":
-			out.WriteString(`\t`)
-		case r == utf8.RuneError && n == 1, r < 0x80 && terminal.Clean(char) != char:
-			fmt.Fprintf(&out, `\x%02x`, char[0])
-		case terminal.Clean(char) != char:
-			fmt.Fprintf(&out, `\U%08x`, r)
-		default:
-			out.WriteString(char)
-		}
-	}
-	return out.String() + "'"
 }
 
 // Headline returns a row without its body, safe to print on one line.

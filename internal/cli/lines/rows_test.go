@@ -234,7 +234,7 @@ func TestCommands(t *testing.T) {
 		{object{"command": "ls", "args": []string{""}, "cwd": "."}, 0, "Run ls ''"},
 		{object{"command": "ls", "cwd": "./a/../b/"}, 0, "Run ls (in b)"},
 		{object{"command": "sh", "args": []string{"-c", "a | b > 'c d'"}}, 0, `Run sh -c 'a | b > '\''c d'\'''`},
-		{object{"command": "echo", "args": []string{"one\ntwo\t\x1b[2J'\u202e"}}, 0, `Run echo $'one\ntwo\t\x1b[2J\'\U0000202e'`},
+		{object{"command": "echo", "args": []string{"one\ntwo\t\x1b[2J'\u202e"}}, 0, `Run echo $'one\ntwo\t\033[2J\'\342\200\256'`},
 		{object{"command": "cp", "args": []string{"a-rather-long-name", "another-long-name", "dir"}}, 30, "Run cp a-rather-long-name\n      another-long-name dir"},
 	} {
 		out := strings.Join(emit(t, Options{Width: tt.width}, base("exec", tt.args, object{}).events...), "")
@@ -259,7 +259,7 @@ func TestCommands(t *testing.T) {
 func TestHeadline(t *testing.T) {
 	for _, tt := range []struct{ skill, tool, args, want string }{
 		{event.BaseSkill, "exec", `{"command":"go","args":["test","./..."],"cwd":"sub"}`, "Run go test ./... (in sub)"},
-		{event.BaseSkill, "exec", `{"command":"sh","args":["-c","a\n\u001b[31mb"]}`, `Run sh -c $'a\n\x1b[31mb'`},
+		{event.BaseSkill, "exec", `{"command":"sh","args":["-c","a\n\u001b[31mb"]}`, `Run sh -c $'a\n\033[31mb'`},
 		{event.BaseSkill, "readTextFile", `{"path":"a\n\u001b[2J.txt","from":1}`, "Read Text File a .txt"},
 		{event.BaseSkill, "listDirectory", ``, "List"},
 		{"web", "fetch", `{"path":"/x"}`, `fetch {"path":"/x"}`},

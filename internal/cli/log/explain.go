@@ -10,9 +10,9 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/narrate"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // printEvents prints full events as JSON.
@@ -220,7 +220,7 @@ func (o *Options) answerCommand(jobID, expertKey, workspace string) string {
 	if workspace != "" && workspace != o.Host.Dir {
 		rest = append(rest, "--workspace", workspace)
 	}
-	return o.command() + " " + host.ShellJoin("run", expertKey) + ` "your answer" ` + host.ShellJoin(rest...) + " -i"
+	return o.command() + " " + terminal.ShellJoin("run", expertKey) + ` "your answer" ` + terminal.ShellJoin(rest...) + " -i"
 }
 
 func (v *survey) printFooter(p *printer, shown int) {

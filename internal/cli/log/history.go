@@ -96,7 +96,7 @@ func (o *Options) tellOriginals(n int) {
 func (o *Options) importCommand() string {
 	dir := "<directory>"
 	if history, err := o.history(); err == nil && !o.All {
-		dir = host.ShellJoin(history.Dir)
+		dir = terminal.ShellJoin(history.Dir)
 	}
 	return o.command() + " jobs import " + dir
 }

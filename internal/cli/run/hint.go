@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -50,7 +51,7 @@ func (o *Options) again(jobID string, args ...string) string {
 	for _, l := range job.AllLimits() {
 		add("--"+l.Flag, host.LimitText(l, &f.Limits))
 	}
-	return o.Host.Command + " " + host.ShellJoin(words...)
+	return o.Host.Command + " " + terminal.ShellJoin(words...)
 }
 
 // tellHint is the command that continues the job with other words of the user.
@@ -63,7 +64,7 @@ func (o *Options) tellHint(jobID, expertKey string) string {
 func (o *Options) answerHint(jobID, expertKey, checkpointID string) string {
 	hint := o.again(jobID, expertKey, "ANSWER") + " -i"
 	if checkpointID != "" {
-		hint += " --resume-from " + checkpointID
+		hint += " --resume-from " + terminal.ShellJoin(checkpointID)
 	}
 	return strings.Replace(hint, "ANSWER", `"your answer"`, 1)
 }

@@ -38,6 +38,19 @@ func TestAnswerHint(t *testing.T) {
 	}
 }
 
+// A command to paste repeats names of files and of the journal, which can be anything.
+func TestHintsAreQuoted(t *testing.T) {
+	o := &Options{Host: &host.Host{Command: "perstack"}, Config: "a\x1b[2J\nb.toml"}
+	const want = `perstack run $'le\033[2Jad' "your answer" --continue-job j --config $'a\033[2J\nb.toml' -i --resume-from 'c; id'`
+	if got := o.answerHint("j", "le\x1b[2Jad", "c; id"); got != want {
+		t.Errorf("%q", got)
+	}
+	named := &Options{Expert: "two words"}
+	if err := named.checkExpert(event.ExpertRef{Key: "le\x1b[2Jad"}); err == nil || !strings.HasSuffix(err.Error(), `: perstack run $'le\033[2Jad' <query>`) {
+		t.Errorf("%q", err)
+	}
+}
+
 // A user who continues a completed job without a query mostly wants its answer.
 func TestCompletedHint(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -123,7 +123,7 @@ func (o *output) note(e event.Event) error {
 	case event.Retry:
 		say("retry", b.Reason)
 	case event.SkillStarting:
-		say(b.SkillName, "starting "+host.ShellJoin(append([]string{b.Command}, b.Args...)...))
+		say(b.SkillName, "starting "+terminal.ShellJoin(append([]string{b.Command}, b.Args...)...))
 	case event.SkillStderr:
 		say(b.SkillName, b.Message)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
@@ -105,5 +106,5 @@ func (pl *plan) checkWorkspace() error {
 	if !errors.As(pl.spec.CheckWorkspace(pl.target.recorded), &moved) || pl.opts.MoveWorkspace && pl.opts.Workspace != "" {
 		return nil
 	}
-	return host.Usagef("%w; run it there, or name this one with --workspace %s --move-workspace", moved, host.ShellJoin(moved.Now))
+	return host.Usagef("%w; run it there, or name this one with --workspace %s --move-workspace", moved, terminal.ShellJoin(moved.Now))
 }

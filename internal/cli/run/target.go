@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
@@ -80,7 +81,7 @@ func (o *Options) checkExpert(of event.ExpertRef) error {
 	key, err := expert.ParseKey(o.Expert)
 	switch {
 	case err != nil:
-		return host.Usagef("%w; the query comes after the expert: perstack run %s <query>", err, of.Key)
+		return host.Usagef("%w; the query comes after the expert: perstack run %s <query>", err, terminal.ShellJoin(of.Key))
 	case o.Expert == of.Key, key.Name == of.Name && (key.Version == "" || key.Version == of.Version):
 		return nil
 	}

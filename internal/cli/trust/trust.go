@@ -100,7 +100,7 @@ func accept(h *host.Host, marks *protect.Marks, name string) error {
 	for _, r := range check.Refusals {
 		describe(out, h, r)
 		if r.Accept != path {
-			return host.Usagef("%s; look at what is in it, then accept the directory: %s trust %s", h.DescribeMark(r), h.Command, host.ShellJoin(r.Accept))
+			return host.Usagef("%s; look at what is in it, then accept the directory: %s trust %s", h.DescribeMark(r), h.Command, terminal.ShellJoin(r.Accept))
 		}
 	}
 	if len(check.Refusals) == 0 {
