@@ -38,7 +38,7 @@ var arrows = []arrow{
 	{"internal/schema", "rawjson internal/wording"},
 	{"internal/netaddr", "internal/wording"},
 	{"internal/env", "internal/userfile"},
-	{"internal/state", "internal/privatefile internal/userfile"},
+	{"internal/state", "internal/privatefile internal/terminal internal/userfile"},
 	{"internal/toml", "internal/wording"},
 	{"internal/protect", "internal/owner internal/privatefile internal/state internal/userfile internal/workspace"},
 	{"internal/egress", "event expert internal/netaddr"},
@@ -68,7 +68,7 @@ var arrows = []arrow{
 	{"internal/providers/modeltest", values + "model internal/providers/... internal/testkit/..."}, // made for tests
 	{"internal/providers/wire/wiretest", values + "model"},                                         // made for tests
 	{"internal/providers", values + "model internal/manifest internal/netaddr internal/userfile internal/wording"},
-	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/toml internal/userfile internal/wording"},
+	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/terminal internal/toml internal/userfile internal/wording"},
 	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/programs internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/egress"},
 	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/privatefile"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -108,7 +109,7 @@ func (d Dir) ReadKeys() ([]Key, error) {
 	case userfile.Foreign(f):
 		return nil, fmt.Errorf("the seal key %s belongs to another user; move it away", path)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("the seal key %s is open to other users, who may have read it; run: chmod 600 %s", path, path)
+		return nil, fmt.Errorf("the seal key %s is open to other users, who may have read it; run: chmod 600 %s", path, terminal.ShellJoin(path))
 	}
 	if err := userfile.OwnDir(string(d)); err != nil {
 		return nil, fmt.Errorf("the seal key %s is not used: %w; let only yourself write to %s", path, err, d)

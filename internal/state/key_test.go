@@ -90,13 +90,16 @@ func TestKeysRefused(t *testing.T) {
 		"not a time": {"yesterday " + secret + "\n", 0o600, "line 1 is not a key"},
 		"not hex":    {"2026-01-02T03:04:05Z " + strings.Repeat("zz", 32) + "\n", 0o600, "line 1 is not a key"},
 		"second":     {"2026-01-02T03:04:05Z " + secret + "\n" + secret + "\n", 0o600, "line 2 is not a key"},
-		"readable":   {"2026-01-02T03:04:05Z " + secret + "\n", 0o640, "chmod 600"},
-		"writable":   {"2026-01-02T03:04:05Z " + secret + "\n", 0o602, "chmod 600"},
+		"readable":   {"2026-01-02T03:04:05Z " + secret + "\n", 0o640, "run: chmod 600 '"},
+		"writable":   {"2026-01-02T03:04:05Z " + secret + "\n", 0o602, "run: chmod 600 '"},
 	} {
 		if tt.mode != 0o600 && runtime.GOOS == "windows" {
 			continue
 		}
-		dir := Dir(t.TempDir())
+		dir := Dir(filepath.Join(t.TempDir(), "my state")) // a shell would read two words
+		if err := os.Mkdir(string(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(dir.KeyFile(), []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // explain reads the body of a failed answer and adds what helps: the server is the user's
@@ -13,7 +14,7 @@ func (m *Model) explain(status int, body []byte) wire.Problem {
 	p := problem(wire.ReadOpenAIError(body))
 	switch {
 	case status == http.StatusNotFound && strings.Contains(p.Message, "not found"):
-		p.Hint = "get it with: ollama pull " + m.config.Model
+		p.Hint = "get it with: ollama pull " + terminal.ShellJoin(m.config.Model)
 	case status == http.StatusUnauthorized:
 		p.Hint = "sign in with: ollama signin"
 	case strings.Contains(p.Message, "does not support tools"):

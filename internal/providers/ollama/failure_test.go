@@ -52,6 +52,15 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// The name of the model is from a file, which can have come with a repository.
+func TestPullIsQuoted(t *testing.T) {
+	m := serve(t, refusing(404, nil, `{"error":"model not found"}`), func(c *wire.Config) { c.Model = "x; id\x1b[2J" })
+	_, _, err := ask(t.Context(), m, hello())
+	if e := failure(t, err); !strings.HasSuffix(e.Message, `ollama pull $'x; id\033[2J'`) {
+		t.Errorf("%q", e.Message)
+	}
+}
+
 // Most often the server is not running yet, and a run that waits can see it start.
 func TestNoServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

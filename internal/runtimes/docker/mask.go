@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/perstack-go/perstack/internal/runtimes/docker/api"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -319,7 +320,7 @@ func unprivileged(dir string, uid, gid int) (int, int, error) {
 	case isSystem(dir):
 		return 0, 0, unfit("the workspace %s belongs to root, and nothing in the container runs as root", dir)
 	default:
-		return 0, 0, unfit("the workspace %s belongs to root, and nothing in the container runs as root; give it to a user with: chown -R USER %s", dir, dir)
+		return 0, 0, unfit("the workspace %s belongs to root, and nothing in the container runs as root; give it to a user with: chown -R USER %s", dir, terminal.ShellJoin(dir))
 	}
 	if gid == 0 {
 		gid = uid

@@ -190,6 +190,13 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
+// A command to paste changes no other directory.
+func TestUnprivilegedQuotes(t *testing.T) {
+	if _, _, err := unprivileged("/srv/my work", 0, 0); err == nil || !strings.HasSuffix(err.Error(), "chown -R USER '/srv/my work'") {
+		t.Error(err)
+	}
+}
+
 // No message advises to give up what the system needs.
 func TestSystemDirectoriesAreKept(t *testing.T) {
 	for _, dir := range []string{"/", "/usr", "/home", "/etc/ssl", "/var/lib/x"} {
