@@ -1,6 +1,7 @@
 // Package terminal makes untrusted text safe to print on a terminal. Everything that
 // shows text of a model, a tool, a file or an untrusted configuration to a person calls
-// [Clean] or [CleanLine] on it, and nothing else in the program strips sequences.
+// [Clean] or [CleanLine] on it, and nothing else in the program strips sequences. A command
+// that a person can paste is written by [ShellJoin], which takes nothing out.
 //
 // What a terminal acts upon is removed, and so is what draws nothing: invisible text must
 // not hide in text that a person reads. What a script or an emoji needs to look right
