@@ -62,7 +62,13 @@ func (r *record) move(from, to string) {
 		r.Trusted[i] = path(r.Trusted[i])
 	}
 	for i := range r.Marks {
-		r.Marks[i].Path = path(r.Marks[i].Path)
+		m := &r.Marks[i]
+		if at := path(m.Path); at != m.Path {
+			m.Path = at
+			if m.Undone == 0 && m.Change != Unsearched {
+				m.File, m.Dir = look(at, false, File{}).node(), parent(at)
+			}
+		}
 	}
 	var closed []workspace.Closed
 	for _, dir := range r.Before.Closed {

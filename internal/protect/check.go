@@ -3,7 +3,6 @@ package protect
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,7 +106,7 @@ type target struct {
 	path  string
 	names []string // under which it can be marked; see names
 	files map[string]File
-	dirs  map[string]directory // all around it
+	dirs  map[string]node // all around it
 }
 
 func newTarget(path string) *target {
@@ -124,18 +123,18 @@ func (t *target) file(name string) File {
 }
 
 // around returns the directories that the file is in.
-func (t *target) around() map[string]directory {
+func (t *target) around() map[string]node {
 	if t.dirs != nil {
 		return t.dirs
 	}
-	dirs, err := userfile.Within(func() map[string]directory {
-		dirs := make(map[string]directory)
+	dirs, err := userfile.Within(func() map[string]node {
+		dirs := make(map[string]node)
 		for _, name := range t.names {
 			for at := name; ; at = filepath.Dir(at) {
 				if _, known := dirs[at]; known {
 					break
 				}
-				if dirs[at] = (directory{identify(at), bornAt(at)}); at == filepath.Dir(at) {
+				if dirs[at] = directory(at); at == filepath.Dir(at) {
 					break
 				}
 			}
@@ -143,36 +142,10 @@ func (t *target) around() map[string]directory {
 		return dirs
 	})
 	if err != nil {
-		dirs = make(map[string]directory)
+		dirs = make(map[string]node)
 	}
 	t.dirs = dirs
 	return dirs
-}
-
-// A directory can be one that a record is about, under another name.
-type directory struct {
-	id   identity
-	born int64 // in milliseconds since 1970; 0 if the system does not say
-}
-
-// was reports whether the directory had that identity at some time. One that was made later has
-// the number of another that was deleted.
-func (d directory) was(id identity, at int64) bool { return d.id == id && d.born <= at }
-
-// An identity tells a directory from all others that exist. It is zero where systems have none.
-type identity struct {
-	Device uint64 `json:"device"`
-	Inode  uint64 `json:"inode"`
-}
-
-// identify returns the identity of a directory.
-func identify(path string) identity {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return identity{}
-	}
-	s := statOf(info)
-	return identity{s.Device, s.Inode}
 }
 
 // namesIn returns the names of the file as the record calls them, each with the name that it has
@@ -215,15 +188,22 @@ func (r *record) markOn(t *target) (m Mark, accept string, ok bool) {
 			}
 			continue
 		}
-		// A file that was moved takes its mark with it.
-		if s := m.Now.Stat; m.Now.Kind == Regular && s.Inode != 0 && m.Now.Sum != "" {
-			now := t.file(t.names[0])
-			if now.Stat.Inode == s.Inode && now.Stat.Device == s.Device && now.Sum == m.Now.Sum {
-				return m, t.path, true
-			}
+		if t.moved(m) {
+			return m, t.path, true
 		}
 	}
 	return Mark{}, "", false
+}
+
+// moved reports whether the marked file is here now: the very file, whatever its content is by now,
+// or one of its name in the very directory. An editor can have replaced it there.
+func (t *target) moved(m Mark) bool {
+	if t.file(t.names[0]).node().same(m.File) {
+		return true
+	}
+	return m.Dir != (node{}) && slices.ContainsFunc(t.names, func(name string) bool {
+		return filepath.Base(name) == filepath.Base(m.Path) && t.around()[filepath.Dir(name)].same(m.Dir)
+	})
 }
 
 // within returns the directory that could not be searched and that the file is in: by its path, or

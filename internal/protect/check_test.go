@@ -260,13 +260,13 @@ func TestAdopt(t *testing.T) {
 func TestReusedInode(t *testing.T) {
 	id := identity{1, 2}
 	for name, tt := range map[string]struct {
-		now  directory
+		now  node
 		want bool
 	}{
-		"the same":      {directory{id, 1000}, true},
-		"unknown birth": {directory{id, 0}, true},
-		"made later":    {directory{id, 1001}, false},
-		"another":       {directory{identity{1, 3}, 1000}, false},
+		"the same":      {node{id, 1000}, true},
+		"unknown birth": {node{id, 0}, true},
+		"made later":    {node{id, 1001}, false},
+		"another":       {node{identity{1, 3}, 1000}, false},
 	} {
 		if got := tt.now.was(id, 1000); got != tt.want {
 			t.Errorf("%s: %t", name, got)

@@ -86,6 +86,8 @@ func (r *record) encode() ([]byte, error) {
 			w.text("change", string(m.Change))
 			w.file("before", m.Before)
 			w.file("now", m.Now)
+			w.node("file", m.File)
+			w.node("dir", m.Dir)
 			if m.Undone != 0 {
 				w.number("undone", m.Undone)
 			}
@@ -117,6 +119,17 @@ func (w *writer) number(name string, value int64) { w.put(jsontext.String(name),
 
 func (w *writer) identity(device, inode uint64) {
 	w.put(jsontext.String("device"), jsontext.Uint(device), jsontext.String("inode"), jsontext.Uint(inode))
+}
+
+func (w *writer) node(name string, n node) {
+	if n == (node{}) {
+		return
+	}
+	w.put(jsontext.String(name), jsontext.BeginObject, jsontext.String("id"), jsontext.BeginObject)
+	w.identity(n.ID.Device, n.ID.Inode)
+	w.put(jsontext.EndObject)
+	w.number("born", n.Born)
+	w.put(jsontext.EndObject)
 }
 
 func (w *writer) list(name string, values []string) {
@@ -211,7 +224,11 @@ func decode(data []byte) (*record, error) {
 	}
 	r.Workspace, r.Marks = ws[0], s.Marks
 	for i := range r.Marks {
-		r.Marks[i].Path = marks[i]
+		m := &r.Marks[i]
+		m.Path = marks[i]
+		if s := m.Now.Stat; m.File == (node{}) && m.Dir == (node{}) && m.Now.Kind == Regular && s.Inode != 0 {
+			m.File = node{identity{s.Device, s.Inode}, r.Closed} // an older perstack wrote no nodes
+		}
 	}
 	return r, nil
 }

@@ -32,7 +32,9 @@ type File struct {
 	Sum   string   `json:"sum,omitempty"`   // digest of the content; empty if it cannot be read
 	Stat  stat     `json:"stat,omitzero"`
 
-	obstacle string // why it cannot be read, for Acceptable; no record has it
+	// No record has these.
+	obstacle string // why it cannot be read, for Acceptable
+	born     int64  // see node
 }
 
 // A stat tells two states of a file apart without reading it. A program cannot set ChangeTime.
@@ -103,7 +105,7 @@ func lookNow(path string, direct bool, before File) File {
 		f.Kind, f.obstacle = Other, verb+special(info.Mode())+", which perstack never reads"
 		return f
 	}
-	f.Kind, f.Stat = Regular, statOf(info)
+	f.Kind, f.Stat, f.born = Regular, statOf(info), bornAt(path)
 	if before.Kind == Regular && before.Sum != "" && f.Stat == before.Stat && f.Stat.ChangeTime != 0 {
 		f.Sum = before.Sum
 		return f

@@ -30,8 +30,13 @@ type Mark struct {
 	Change ChangeKind `json:"change"`
 	Before File       `json:"before,omitzero"`
 	Now    File       `json:"now,omitzero"` // when the job ended
-	// Undone is when the path was found as it was before, in milliseconds since 1970. Only the
-	// very file that the job left is refused from then on, wherever it was moved.
+	// File and Dir are the file and the directory that it was in then. A file that is moved, or
+	// whose directory is moved, takes the mark with it. Zero if they do not tell it from a file of
+	// the user's own.
+	File node `json:"file,omitzero"`
+	Dir  node `json:"dir,omitzero"`
+	// Undone is when the path was found as it was before, in milliseconds since 1970. From then on
+	// the file is refused only where it was moved.
 	Undone int64 `json:"undone,omitzero"`
 }
 
@@ -170,13 +175,26 @@ func (m *Marks) undo(now func() time.Time) error {
 		}
 		changed := false
 		for i, mark := range one.Marks {
-			if mark.Undone == 0 && mark.Change != Unsearched && same(mark.Before, look(mark.Path, false, mark.Before)) {
-				one.Marks[i].Undone, changed = now().UnixMilli(), true
+			if mark.Undone != 0 || mark.Change == Unsearched {
+				continue
 			}
+			f := look(mark.Path, false, mark.Before)
+			if !same(mark.Before, f) {
+				continue
+			}
+			// What was not moved has no mark any more.
+			if f.node().same(mark.File) {
+				mark.File = node{}
+			}
+			if parent(mark.Path).same(mark.Dir) {
+				mark.Dir = node{}
+			}
+			mark.Undone, changed = now().UnixMilli(), true
+			one.Marks[i] = mark
 		}
 		marks := len(one.Marks)
 		one.Marks = slices.DeleteFunc(one.Marks, func(mark Mark) bool {
-			return mark.Undone != 0 && (mark.Now.Sum == "" || now().Sub(time.UnixMilli(mark.Undone)) > keepUndone)
+			return mark.Undone != 0 && (mark.File == node{} && mark.Dir == node{} || now().Sub(time.UnixMilli(mark.Undone)) > keepUndone)
 		})
 		if !changed && len(one.Marks) == marks {
 			continue

@@ -59,13 +59,22 @@ func (r *record) close(ctx context.Context, path string, now time.Time) (Report,
 		return Report{}, err
 	}
 	report := Report{Job: r.Job, Git: gitChanges(r.Before.Git, after.Git)}
+	untouched := make(map[identity]bool)
 	for _, name := range sortedKeys(r.Before.Files, after.Files) {
 		f, found := after.Files[name]
 		if !found {
 			f = look(name, false, File{}) // a directory on the way can be a link by now
 		}
 		if m, ok := r.judge(name, f); ok {
+			m.File, m.Dir = f.node(), parent(name)
 			report.Marks = append(report.Marks, m)
+		} else {
+			untouched[f.node().ID] = true
+		}
+	}
+	for i, m := range report.Marks {
+		if untouched[m.File.ID] { // a link to a file of the user's
+			report.Marks[i].File = node{}
 		}
 	}
 	for _, dir := range after.Closed {
