@@ -248,8 +248,8 @@ func canBeTrusted(name string) bool {
 // Acceptable returns an error if the content cannot be read: a user who cannot look at it does not
 // know what to accept.
 func (c Check) Acceptable() error {
-	if f := c.File(); f.obstacle != "" {
-		return fmt.Errorf("%s %s, so it cannot be accepted; delete it, or put a readable file in its place", c.Path, f.obstacle)
+	if why := c.File().Unacceptable(); why != "" {
+		return fmt.Errorf("%s %s", c.Path, why)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type File struct {
 	Stat  stat     `json:"stat,omitzero"`
 
 	// No record has these.
-	obstacle string // why it cannot be read, for Acceptable
+	obstacle string // why it cannot be read, for Unacceptable
 	born     int64  // see node
 }
 
@@ -142,6 +142,15 @@ func same(a, b File) bool {
 
 // exists reports whether there is anything at the name, even if it leads nowhere.
 func (f File) exists() bool { return f.Kind != Absent && f.Kind != "" || len(f.Links) > 0 }
+
+// Unacceptable says why a file that was just looked at cannot be accepted, and what to do instead,
+// as in "is a pipe, …"; empty if it can be.
+func (f File) Unacceptable() string {
+	if f.obstacle == "" {
+		return ""
+	}
+	return f.obstacle + ", so it cannot be accepted; delete it, or put a readable file in its place"
+}
 
 // String describes a file for people: what it is, its size, and the beginning of its digest.
 func (f File) String() string {

@@ -290,8 +290,11 @@ func (h *Host) tellReport(report protect.Report) {
 			what = "cannot be searched since job " + report.Job + " ran"
 		}
 		// The command is not cleaned, which would join blanks, and name another file.
-		fmt.Fprintf(h.Stderr, "perstack: %s; later runs do not read it until you accept it with: %s trust %s\n",
-			terminal.CleanLine(h.short(m.Path)+" "+what), h.Command, terminal.ShellJoin(h.short(m.Path)))
+		next := fmt.Sprintf("later runs do not read it until you accept it with: %s trust %s", h.Command, terminal.ShellJoin(h.short(m.Path)))
+		if why := m.Now.Unacceptable(); why != "" {
+			next = "it " + terminal.CleanLine(why)
+		}
+		fmt.Fprintf(h.Stderr, "perstack: %s; %s\n", terminal.CleanLine(h.short(m.Path)+" "+what), next)
 	}
 	if len(report.Git) == 0 {
 		return
