@@ -125,7 +125,7 @@ func (h *Host) DescribeMark(r protect.Refusal) string {
 	case r.Running:
 		job = "job " + r.Job + " (still running)"
 	case !r.When.IsZero():
-		job = "job " + r.Job + " (ended " + r.When.Local().Format(time.DateTime) + ")"
+		job = "job " + r.Job + " (ended " + r.When.UTC().Format(time.DateTime) + " UTC)"
 	}
 	name := h.short(r.Path)
 	if r.Mark.Path != filepath.Clean(r.Path) && r.Mark.Change != protect.Unsearched {
