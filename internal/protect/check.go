@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -249,7 +250,7 @@ func canBeTrusted(name string) bool {
 // know what to accept.
 func (c Check) Acceptable() error {
 	if why := c.File().Unacceptable(); why != "" {
-		return fmt.Errorf("%s %s", c.Path, why)
+		return fmt.Errorf("%s %s", terminal.ShellJoin(c.Path), why)
 	}
 	return nil
 }
@@ -267,7 +268,7 @@ func (m *Marks) Accept(c Check) error {
 	}
 	for name, seen := range c.target.files {
 		if !same(seen, look(name, false, File{})) {
-			return fmt.Errorf("%s has changed since perstack looked at it; look at it again", c.Path)
+			return fmt.Errorf("%s has changed since perstack looked at it; look at it again", terminal.ShellJoin(c.Path))
 		}
 	}
 	for file := range m.records {

@@ -40,7 +40,7 @@ var arrows = []arrow{
 	{"internal/env", "internal/userfile"},
 	{"internal/state", "internal/privatefile internal/terminal internal/userfile"},
 	{"internal/toml", "internal/wording"},
-	{"internal/protect", "internal/owner internal/privatefile internal/state internal/userfile internal/workspace"},
+	{"internal/protect", "internal/owner internal/privatefile internal/state internal/terminal internal/userfile internal/workspace"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
 	{"internal/egress/server", "internal/egress/... internal/sandbox internal/secret internal/terminal"},

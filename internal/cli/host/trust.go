@@ -67,7 +67,7 @@ func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protec
 				return Usagef("%s\n%w", h.DescribeMark(r), err)
 			}
 			lines, accepted = append(lines, h.DescribeMark(r)), append(accepted, c)
-			if file := terminal.ShellJoin(h.short(r.Accept)); !slices.Contains(files, file) {
+			if file := h.name(r.Accept); !slices.Contains(files, file) {
 				files = append(files, file)
 			}
 		}
@@ -120,26 +120,31 @@ func (h *Host) TrustProblem(err error) error {
 
 // DescribeMark says in one line what happened to a file.
 func (h *Host) DescribeMark(r protect.Refusal) string {
-	job := "job " + r.Job + " (killed)"
+	id := terminal.CleanLine(r.Job)
+	job := "job " + id + " (killed)"
 	switch {
 	case r.Running:
-		job = "job " + r.Job + " (still running)"
+		job = "job " + id + " (still running)"
 	case !r.When.IsZero():
-		job = "job " + r.Job + " (ended " + r.When.UTC().Format(time.DateTime) + " UTC)"
+		job = "job " + id + " (ended " + r.When.UTC().Format(time.DateTime) + " UTC)"
 	}
-	name := h.short(r.Path)
+	name := h.name(r.Path)
 	if r.Mark.Path != filepath.Clean(r.Path) && r.Mark.Change != protect.Unsearched {
-		name += " (" + h.short(r.Mark.Path) + ")"
+		name += " (" + h.name(r.Mark.Path) + ")"
 	}
 	text := fmt.Sprintf("%s was %s during %s", name, r.Mark.Change, job)
 	switch r.Mark.Change {
 	case protect.Appeared:
 		text = name + " did not exist before " + job
 	case protect.Unsearched:
-		text = name + " is in " + h.short(r.Accept) + ", which perstack could not search after " + job
+		text = name + " is in " + h.name(r.Accept) + ", which perstack could not search after " + job
 	}
-	return terminal.CleanLine(text)
+	return text
 }
+
+// name is a path that can be recognised and copied. It must not be cleaned again, which would join
+// blanks, and name another file.
+func (h *Host) name(path string) string { return terminal.ShellJoin(h.short(path)) }
 
 // short is a path as the user would write it.
 func (h *Host) short(path string) string {
@@ -254,7 +259,7 @@ func (h *Host) checkRead(ctx context.Context, read map[string]string) ([]protect
 			return nil, h.TrustProblem(err)
 		}
 		if !unchanged {
-			return nil, Usagef("%s changed after perstack had read it; nothing was started; look at the file, then run the command again", terminal.CleanLine(h.short(path)))
+			return nil, Usagef("%s changed after perstack had read it; nothing was started; look at the file, then run the command again", h.name(path))
 		}
 		checks = append(checks, c)
 	}
@@ -289,12 +294,11 @@ func (h *Host) tellReport(report protect.Report) {
 		case protect.Unsearched:
 			what = "cannot be searched since job " + report.Job + " ran"
 		}
-		// The command is not cleaned, which would join blanks, and name another file.
-		next := fmt.Sprintf("later runs do not read it until you accept it with: %s trust %s", h.Command, terminal.ShellJoin(h.short(m.Path)))
+		next := fmt.Sprintf("later runs do not read it until you accept it with: %s trust %s", h.Command, h.name(m.Path))
 		if why := m.Now.Unacceptable(); why != "" {
 			next = "it " + terminal.CleanLine(why)
 		}
-		fmt.Fprintf(h.Stderr, "perstack: %s; %s\n", terminal.CleanLine(h.short(m.Path)+" "+what), next)
+		fmt.Fprintf(h.Stderr, "perstack: %s %s; %s\n", h.name(m.Path), terminal.CleanLine(what), next)
 	}
 	if len(report.Git) == 0 {
 		return
@@ -309,11 +313,8 @@ func (h *Host) tellReport(report protect.Report) {
 		if c.New {
 			kind = "new"
 		}
-		all = append(all, fmt.Sprintf("%s (%s)", h.short(c.Path), kind))
+		all = append(all, fmt.Sprintf("%s (%s)", h.name(c.Path), kind))
 	}
-	h.warnLine("git configuration or hooks changed while job %s ran, and your next git command uses them; look at them first: %s", report.Job, strings.Join(all, ", "))
-}
-
-func (h *Host) warnLine(format string, args ...any) {
-	fmt.Fprintln(h.Stderr, "perstack: "+terminal.CleanLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(h.Stderr, "perstack: git configuration or hooks changed while job %s ran, and your next git command uses them; look at them first: %s\n",
+		terminal.CleanLine(report.Job), strings.Join(all, ", "))
 }

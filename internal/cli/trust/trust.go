@@ -105,14 +105,14 @@ func accept(h *host.Host, marks *protect.Marks, name string) error {
 	}
 	if len(check.Refusals) == 0 {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return host.Usagef("%s does not exist, and no job has removed it", name)
+			return host.Usagef("%s does not exist, and no job has removed it", terminal.ShellJoin(name))
 		}
-		fmt.Fprintf(out, "%s need not be accepted: no job has changed it\n", terminal.CleanLine(name))
+		fmt.Fprintf(out, "%s need not be accepted: no job has changed it\n", terminal.ShellJoin(name))
 	} else {
 		if err := marks.Accept(check); err != nil {
 			return &host.ExitError{Code: host.ExitUsage, Err: err}
 		}
-		fmt.Fprintf(out, "Accepted %s: %s\n", terminal.CleanLine(name), check.File())
+		fmt.Fprintf(out, "Accepted %s: %s\n", terminal.ShellJoin(name), check.File())
 	}
 	_, err = fmt.Fprint(h.Stdout, out)
 	return err
