@@ -26,6 +26,7 @@ type Refusal struct {
 	Path    string // as it was asked for
 	Accept  string // what the user has to accept: the file, or the directory that it is in
 	Mark    Mark
+	Now     File // what is at Path at this moment
 	Job     string
 	Running bool      // the job still runs
 	When    time.Time // the job ended; zero if that is not known
@@ -37,6 +38,11 @@ func (r *record) refusal(path, accept string, m Mark) Refusal {
 		f.When = time.UnixMilli(r.Closed)
 	}
 	return f
+}
+
+// ChangedAgain reports whether the file has other content than when the job ended.
+func (r Refusal) ChangedAgain() bool {
+	return r.Mark.Change != Unsearched && (r.Now.Kind != r.Mark.Now.Kind || r.Now.Sum != r.Mark.Now.Sum)
 }
 
 // Check reports whether a file can be read. The error is a [ProblemError] if that is not known.
@@ -81,8 +87,9 @@ func (m *Marks) check(path string, t *target) (Check, error) {
 	for _, file := range slices.Sorted(maps.Keys(m.records)) {
 		one := m.records[file]
 		if mark, accept, ok := one.markOn(t); ok {
-			c.Refusals = append(c.Refusals, one.refusal(path, accept, mark))
-			t.file(path) // Accept compares
+			refusal := one.refusal(path, accept, mark)
+			refusal.Now = t.file(path) // Accept compares
+			c.Refusals = append(c.Refusals, refusal)
 		}
 	}
 	return c, nil

@@ -212,7 +212,9 @@ func (m *Marks) All() (all []Refusal) {
 		one := m.records[file]
 		for _, mark := range one.Marks {
 			if mark.Undone == 0 {
-				all = append(all, one.refusal(mark.Path, mark.Path, mark))
+				r := one.refusal(mark.Path, mark.Path, mark)
+				r.Now = look(mark.Path, false, mark.Now)
+				all = append(all, r)
 			}
 		}
 	}

@@ -123,4 +123,7 @@ func describe(out *strings.Builder, h *host.Host, r protect.Refusal) {
 	if r.Mark.Change != protect.Unsearched {
 		fmt.Fprintf(out, "  before: %s\n  after:  %s\n", r.Mark.Before, r.Mark.Now)
 	}
+	if r.ChangedAgain() {
+		fmt.Fprintf(out, "  now:    %s; it has changed again since the job\n", r.Now)
+	}
 }
