@@ -7,6 +7,7 @@
 //	    jobs/                          its history (package store/file)
 //	    skills/                        a directory for each skill, for its data (package skills)
 //	    protect/                       trusted files that jobs changed (package protect)
+//	<state>/storage/<hash>             the path of a directory that the user chose for a history
 //	<state>/remote/<hash>/             one directory for each perstack.toml that was fetched
 //	    pin.json                       its URL, and the digest that the user confirmed
 //	    perstack.toml, perstack.lock   the copy, and its lockfile
@@ -14,8 +15,8 @@
 // A project is the directory of a perstack.toml, or a workspace without one. The hash is that
 // of its path, so two projects of one name have two histories.
 //
-// The package decides where things lie. It reads and writes nothing but project.json, the keys
-// and the files of a remote perstack.toml. Start reading at [Find], then [Dir.Project].
+// The package decides where things lie. It reads and writes nothing but project.json, the keys,
+// the paths of chosen directories and the files of a remote perstack.toml. Start reading at [Find], then [Dir.Project].
 package state
 
 import (

@@ -22,6 +22,7 @@ type History struct {
 	Chosen  bool
 	Project state.Project // empty if the system names no state directory
 	state   state.Dir
+	others  []string // histories in the workspace, which other runs used
 }
 
 // ProjectDir returns the directory of the project: that of the perstack.toml that the flag
@@ -67,6 +68,9 @@ func (h *Host) History(storage, config, workspace string) (History, error) {
 	if info, err := os.Stat(history.Dir); err == nil && !info.IsDir() {
 		return History{}, Usagef("%s is not a directory, so it cannot hold the history; choose another with --storage", history.Dir)
 	}
+	if err := history.findOthers(workspace); err != nil {
+		return History{}, Usagef("look for other histories in the workspace: %w", err)
+	}
 	return history, nil
 }
 
@@ -85,12 +89,51 @@ func (h *Host) findProject(history *History, config, workspace string) (err erro
 	return nil
 }
 
-// Hidden lists what tools and programs must not see: the history, and all state of the user.
+// findOthers finds the histories in a workspace that other runs used. A directory that is the
+// workspace itself cannot be hidden as a whole.
+func (h *History) findOthers(workspace string) error {
+	if h.state == "" {
+		return nil
+	}
+	storages, err := h.state.Storages()
+	if err != nil || len(storages) == 0 {
+		return err
+	}
+	at, err := resolvePath(workspace)
+	if err != nil {
+		return err
+	}
+	own, err := resolvePath(h.Dir)
+	if err != nil {
+		return err
+	}
+	for _, dir := range storages {
+		if dir == at {
+			dir = filepath.Join(dir, "jobs")
+		}
+		if _, in := userfile.Below(at, dir); in && dir != own {
+			h.others = append(h.others, dir)
+		}
+	}
+	return nil
+}
+
+// RecordStorage records the directory that the user chose, so that runs which choose another one
+// hide it, too.
+func (h History) RecordStorage() error {
+	if !h.Chosen || h.state == "" {
+		return nil
+	}
+	return h.state.RecordStorage(h.Dir)
+}
+
+// Hidden lists what tools and programs must not see: the history, all state of the user, and the
+// histories in the workspace that other runs used.
 func (h History) Hidden() []string {
 	if h.state == "" || h.Dir == h.Project.State {
-		return []string{cmp.Or(string(h.state), h.Dir)}
+		return append([]string{cmp.Or(string(h.state), h.Dir)}, h.others...)
 	}
-	return []string{h.Dir, string(h.state)}
+	return append([]string{h.Dir, string(h.state)}, h.others...)
 }
 
 // Sealer returns what seals the jobs of the project, and checks those that it continues. It is

@@ -53,6 +53,64 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// A history in the workspace that another run used is hidden, whatever this run uses.
+func TestOtherHistories(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, gone, sub := filepath.Join(dir, "used"), filepath.Join(dir, "gone"), filepath.Join(dir, "sub")
+	for _, path := range []string{used, gone, sub} {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(cwd, storage, workspace string) History {
+		h := &Host{Dir: cwd, Home: home, Environ: []string{"LocalAppData=" + home}}
+		history, err := h.History(storage, "", workspace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return history
+	}
+	for _, storage := range []string{used, gone, t.TempDir(), dir} {
+		if err := at(sub, storage, sub).RecordStorage(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	jobs := filepath.Join(dir, "jobs")
+	for _, tt := range []struct {
+		name, cwd, storage, workspace string
+		want                          []string
+	}{
+		{"another history", dir, "", dir, []string{jobs, used}},
+		{"from the history", used, "", dir, []string{jobs, used}},
+		{"the same history", dir, "used", dir, []string{jobs}},
+		{"a smaller workspace", dir, "", sub, nil},
+	} {
+		history := at(tt.cwd, tt.storage, tt.workspace)
+		slices.Sort(history.others)
+		if !slices.Equal(history.others, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, history.others, tt.want)
+		}
+		for _, dir := range tt.want {
+			if !slices.Contains(history.Hidden(), dir) {
+				t.Errorf("%s: %s is not hidden", tt.name, dir)
+			}
+		}
+	}
+	if err := at(dir, "", dir).RecordStorage(); err != nil {
+		t.Error(err)
+	}
+	if got := at(sub, "", dir).others; len(got) != 2 {
+		t.Errorf("a history that was not chosen is recorded: %q", got)
+	}
+}
+
 // What cannot hold a history is refused before anything is done.
 func TestHistoryRefused(t *testing.T) {
 	dir := t.TempDir()

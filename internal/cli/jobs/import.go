@@ -84,7 +84,7 @@ func importJobs(ctx context.Context, opts *ImportOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := history.Begin(); err != nil {
+	if err := errors.Join(history.Begin(), history.RecordStorage()); err != nil {
 		return err
 	}
 	opts.hideSecrets(filepath.Dir(old.Dir), history.Project.Path)

@@ -245,6 +245,9 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	if spec.Input, err = opts.input(ctx, target); err != nil {
 		return err
 	}
+	if err := project.history.RecordStorage(); err != nil {
+		return err
+	}
 	end, err := plan.protect(ctx)
 	if err != nil {
 		return err
