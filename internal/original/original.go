@@ -93,7 +93,7 @@ func (h *History) Jobs() (jobs []*Job, problems []error) {
 			continue
 		}
 		if err := store.CheckID(name); err != nil {
-			problems = append(problems, err)
+			problems = append(problems, fmt.Errorf("job %q: %w", name, err))
 			continue
 		}
 		if refused != nil {

@@ -277,7 +277,7 @@ func TestRefusedDirectories(t *testing.T) {
 		"a link to another job":   {link("job1", "x"), "job x: jobs/x is a link, which is not followed; "},
 		"a link to nothing":       {link("nothing", "x"), "job x: jobs/x is a link, which is not followed; "},
 		"a link to a job of ours": {link("ours", "x"), ""},
-		"a link with a bad id":    {link(outside, "bad id"), `invalid id "bad id"`},
+		"a link with a bad id":    {link(outside, "bad id"), `job "bad id": invalid id "bad id"`},
 		"linked checkpoints": {func(t *testing.T, f *fixture) {
 			f.write("x/job.json", "{}")
 			link(filepath.Join(outside, "checkpoints"), "x/checkpoints")(t, f)

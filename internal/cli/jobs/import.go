@@ -128,7 +128,10 @@ func importJobs(ctx context.Context, opts *ImportOptions) (err error) {
 	if err := opts.report(imported, before, old.Dir); err != nil {
 		return err
 	}
-	return errors.Join(problems...)
+	if err := errors.Join(problems...); err != nil {
+		return &host.ExitError{Code: host.ExitFailure, Err: err} // whatever is wrong with a job
+	}
+	return nil
 }
 
 // hideSecrets adds the secrets of the environment and of the env files in some directories to
