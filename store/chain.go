@@ -266,7 +266,24 @@ func (c *Chain) unreadable(err error) error {
 	if version, ok := errors.AsType[*VersionError](err); ok && c.Head.Seq == 0 {
 		return &VersionError{JobID: c.JobID, Version: version.Version}
 	}
-	return c.Damage("%v", err)
+	return c.Damage("%s", malformed(err))
+}
+
+// malformed says why a line cannot be decoded. The decoder's own errors name Go types.
+func malformed(err error) string {
+	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return "it is not valid JSON"
+	}
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case semantic.JSONPointer == "":
+		return "it is not a JSON object"
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Sprintf("it has a member %q, which no record has", semantic.JSONPointer)
+	}
+	return fmt.Sprintf("its member %q cannot be read", semantic.JSONPointer)
 }
 
 // Decode reads the line that follows, checks it and moves on. The error is a

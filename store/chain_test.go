@@ -52,6 +52,27 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
+// A line that cannot be decoded is described in the words of the format, not of the decoder.
+func TestMalformed(t *testing.T) {
+	line := string(sample(t)[0].Line)
+	for name, tt := range map[string]struct{ line, want string }{
+		"cut":            {line[:20], "it is not valid JSON"},
+		"a name twice":   {`{"seq":1,` + line[1:], "it is not valid JSON"},
+		"a list":         {"[]", "it is not a JSON object"},
+		"digest":         {strings.Replace(line, `"prev":"00`, `"prev":"xy`, 1), `its member "/prev" cannot be read`},
+		"number":         {strings.Replace(line, `"seq":1`, `"seq":"1"`, 1), `its member "/seq" cannot be read`},
+		"another member": {`{"mood":1,` + line[1:], `it has a member "/mood", which no record has`},
+		"event":          {strings.Replace(line, `"timestamp":`, `"timestamp":[],"_":`, 1), `its member "/timestamp" cannot be read`},
+		"no event":       {`{"seq":1,"prev":"` + zeros + `","version":3}`, "it has no event"},
+	} {
+		_, err := (&store.Chain{JobID: "job1"}).Decode([]byte(tt.line))
+		damage, ok := errors.AsType[*store.DamageError](err)
+		if !ok || damage.Seq != 1 || !strings.HasSuffix(damage.Reason, tt.want) || strings.Contains(damage.Reason, "Go ") {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
+	}
+}
+
 // Keeping an event does not keep the line that it came from in memory.
 func TestEventsLetGoOfTheirLine(t *testing.T) {
 	records := sample(t)
