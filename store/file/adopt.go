@@ -65,9 +65,9 @@ func (s *Store) adopt(ctx context.Context, from *Store, jobID string) error {
 	case !ok:
 		return locked(dir, jobID)
 	}
-	target := filepath.Join(s.dir, jobsName, jobID)
+	source, target := filepath.Join(from.dir, jobsName, jobID), filepath.Join(s.dir, jobsName, jobID)
 	if _, err := os.Lstat(target); err == nil {
-		return errors.New("this project has a job of that id, too")
+		return fmt.Errorf("this project has a job of that id, too; move %s or %s to another place or remove it, then try again", source, target)
 	}
-	return s.disk.do(OpRename, jobID, func() error { return os.Rename(filepath.Join(from.dir, jobsName, jobID), target) })
+	return s.disk.do(OpRename, jobID, func() error { return os.Rename(source, target) })
 }

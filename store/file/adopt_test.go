@@ -44,7 +44,7 @@ func TestAdoptRefused(t *testing.T) {
 	}
 	mustClose(t, writer)
 	writeFile(t, to.path(journalName), nil)
-	if moved, err := to.Adopt(t.Context(), from); err == nil || !strings.Contains(err.Error(), "job1 was not moved: this project has a job of that id") || len(moved) > 0 {
+	if moved, err := to.Adopt(t.Context(), from); err == nil || !strings.Contains(err.Error(), "job1 was not moved: this project has a job of that id, too; move "+filepath.Join(from.dir, jobsName, "job1")) || len(moved) > 0 {
 		t.Errorf("when both have it: %q, %v", moved, err)
 	}
 	count(t, from)
