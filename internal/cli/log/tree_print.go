@@ -46,7 +46,11 @@ func (v *survey) printTree(w *bufio.Writer) error {
 	default:
 		p.field("Head", "checkpoint "+checkpoint+" of run "+head)
 	}
-	p.line(fmt.Sprintf("%s log %s --run <run> explains one run; its checkpoints are for --resume-from", v.opts.command(), v.jobID))
+	hint := fmt.Sprintf("%s log %s --run <run> explains one run", v.opts.command(), v.jobID)
+	if v.info.Imported == nil { // an imported job is not resumed
+		hint += "; its checkpoints are for --resume-from"
+	}
+	p.line(hint)
 	return nil
 }
 
