@@ -93,12 +93,12 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 	var newest store.JobInfo
 	var old *store.VersionError
 	for job, err := range s.Jobs(ctx) {
-		if errors.As(err, &old) || job.Imported != nil {
+		if errors.As(err, &old) || errors.Is(err, store.ErrBadID) || job.Imported != nil {
 			continue // it cannot be continued anyway
 		}
 		if err != nil {
 			// It can be the one that is meant, and a program must not guess.
-			return newest, fmt.Errorf("cannot tell which job is the newest: %w; name one with --continue-job", err)
+			return newest, fmt.Errorf("cannot tell which job is the newest: %w; to continue another job, name it with --continue-job <job>; perstack log lists the jobs", err)
 		}
 		if job.UpdatedAt > newest.UpdatedAt {
 			newest = job
