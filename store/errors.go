@@ -44,6 +44,8 @@ type LostError struct {
 func (e *LostError) Error() string {
 	safe := fmt.Sprintf("none of its %d records is saved there", e.Records)
 	switch {
+	case e.Safe == e.Records && e.How == "replaced":
+		safe = fmt.Sprintf("the file there is a copy of its %d records", e.Records)
 	case e.Safe == e.Records:
 		safe = fmt.Sprintf("its %d records are saved there, before what that program added", e.Records)
 	case e.Safe > 0:

@@ -209,6 +209,9 @@ func (e *SealError) Error() string {
 	}
 	switch e.Fault {
 	case Unsealed:
+		if e.Head && e.Seq == 0 {
+			return fmt.Sprintf("job %s is not sealed: its recorded head is missing or cannot be read, so the journal may have been cut back", e.JobID)
+		}
 		return fmt.Sprintf("job %s is not sealed: %s has no seal, so any program may have written it", e.JobID, what)
 	case UnknownKey:
 		return fmt.Sprintf("job %s was sealed by another user or program: the key %q of %s is not known here", e.JobID, e.Key, what)

@@ -102,6 +102,9 @@ func (j *journal) headLine(p position) ([]byte, error) {
 func (j *journal) writeHead(p position, durable bool) {
 	line, err := j.headLine(p)
 	if err == nil {
+		err = j.findHead(line)
+	}
+	if err == nil {
 		err = j.disk.writeAt(j.headFile, line, 0)
 	}
 	if err == nil && durable {
@@ -110,4 +113,26 @@ func (j *journal) writeHead(p position, durable bool) {
 	if err != nil {
 		j.log.Warn("the head of the journal could not be written; a journal that is cut back may not be noticed", "error", err)
 	}
+}
+
+// findHead makes the file again if another program removed or replaced it. This process knows how
+// far the journal is, so nothing is lost; without the file, the job would be refused as one that
+// may have been cut back.
+func (j *journal) findHead(line []byte) error {
+	named, err := j.dir.Lstat(headName)
+	opened, errOpen := j.headFile.Stat()
+	if err == nil && errOpen == nil && os.SameFile(named, opened) {
+		return nil
+	}
+	j.log.Warn("another program removed or replaced the head of the journal; it is written again")
+	if err := j.disk.replace(j.dir, headName, bytes.NewReader(line), false); err != nil {
+		return err
+	}
+	f, err := j.disk.openFile(j.dir, headName, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	err = j.headFile.Close()
+	j.headFile = f
+	return err
 }

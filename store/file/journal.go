@@ -212,7 +212,9 @@ func (j *journal) Close() error {
 
 	err := j.commit(target)
 	if err == nil && j.durable.length > 0 {
-		err = j.lost(j.durable) // since the last commit
+		if err = j.lost(j.durable); err == nil { // since the last commit
+			j.writeHead(j.durable, false)
+		}
 	}
 	if errors.As(err, new(*store.LostError)) {
 		return errors.Join(err, j.abandon()) // there is nothing to complete

@@ -25,6 +25,9 @@ func (j *journal) lost(upTo position) error {
 		return errOpen
 	case !os.SameFile(named, opened):
 		lost.How = "replaced"
+		if named.Mode().IsRegular() {
+			lost.Safe = j.copied(upTo.length)
+		}
 	case opened.Size() < upTo.length:
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -33,6 +36,27 @@ func (j *journal) lost(upTo position) error {
 		return nil
 	}
 	return lost
+}
+
+// copied returns how many of the first records the file has that took the place of the journal: a
+// copy is as good as what was copied. A file that cannot be read has none.
+func (j *journal) copied(length int64) (records int64) {
+	f, err := os.OpenFile(j.path, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	ours := reader{f: j.f, chain: store.Chain{JobID: j.id}, fleeting: true}
+	theirs := reader{f: f, chain: store.Chain{JobID: j.id}, fleeting: true}
+	for ours.end < length {
+		_, err := ours.next(math.MaxInt64)
+		_, errTheirs := theirs.next(math.MaxInt64)
+		if err != nil || errTheirs != nil || ours.chain.Head != theirs.chain.Head {
+			break
+		}
+		records++
+	}
+	return records
 }
 
 // gap returns a [*store.LostError] if the journal was truncated just before the record that was
