@@ -66,7 +66,7 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 			return host.Usagef("--latest and a job exclude each other")
 		}
 	}
-	if o.Job == "" && o.Run == "" && o.Checkpoint == "" && slices.ContainsFunc(aboutOneJob, changed) {
+	if o.Job == "" && o.Run == "" && o.Checkpoint == "" && slices.ContainsFunc(aboutOneJob, changed) && !(o.All && o.Verify) {
 		o.Latest = true
 	}
 	if err := store.CheckID(o.Run); changed("run") && err != nil {

@@ -9,8 +9,10 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -62,20 +64,12 @@ func (v *survey) reread(ctx context.Context, each func(r store.Record, known, sh
 
 // verify checks a journal against itself, the recorded head and its seals.
 func verify(ctx context.Context, opts *Options, s store.Store, jobID string) error {
-	var sealer *store.Sealer // a store that was handed in is that of a program, with a key of its own
-	if opts.Store == nil {
-		var err error
-		if sealer, err = opts.Host.Verifier(); err != nil {
-			return err
-		}
+	sealer, err := opts.verifier()
+	if err != nil {
+		return err
 	}
-	report, err := store.VerifySeals(ctx, s, jobID, sealer)
-	switch {
-	case errors.As(err, new(*store.DamageError)):
-		return fmt.Errorf("%w; %d intact records precede it", err, report.Records)
-	case errors.As(err, new(*store.SealError)):
-		return fmt.Errorf("%w; the chain of all %d records is intact, %d have a valid seal", err, report.Records, report.Sealed)
-	case err != nil:
+	report, err := check(ctx, s, jobID, sealer)
+	if err != nil {
 		return err
 	}
 	found := "head matches"
@@ -98,6 +92,80 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	}
 	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, found)
 	return err
+}
+
+// verifier returns what checks seals. It is nil for a store that was handed in: that one belongs to
+// a program, with a key of its own.
+func (o *Options) verifier() (*store.Sealer, error) {
+	if o.Store != nil {
+		return nil, nil
+	}
+	return o.Host.Verifier()
+}
+
+// check verifies one journal, and says in the error how much of it is valid.
+func check(ctx context.Context, s store.Store, jobID string, sealer *store.Sealer) (store.Report, error) {
+	report, err := store.VerifySeals(ctx, s, jobID, sealer)
+	switch {
+	case errors.As(err, new(*store.DamageError)):
+		err = fmt.Errorf("%w; %d intact records precede it", err, report.Records)
+	case errors.As(err, new(*store.SealError)):
+		err = fmt.Errorf("%w; the chain of all %d records is intact, %d have a valid seal", err, report.Records, report.Sealed)
+	}
+	return report, err
+}
+
+// verifyAll checks the jobs of all projects. The error names those that are wrong, a line each.
+func verifyAll(ctx context.Context, opts *Options, s store.Store) error {
+	every, ok := s.(*everyProject)
+	if !ok {
+		return host.Usagef("this history has no projects; leave out --all")
+	}
+	sealer, err := opts.verifier()
+	if err != nil {
+		return err
+	}
+	total := 0
+	var wrong []error
+	for _, p := range every.projects {
+		for info, err := range p.store.Jobs(ctx) {
+			if isOriginal(err) {
+				continue // it has no journal
+			}
+			total++
+			if info.ID != "" && store.CheckID(info.ID) == nil { // the whole journal says more than the list
+				_, err = check(ctx, p.store, info.ID, sealer)
+			}
+			if err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: %w", p.path, err))
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if total == 0 {
+		return opts.nothingToVerify()
+	}
+	if _, err := fmt.Fprintf(opts.Host.Stdout, "%s checked, %d wrong\n", wording.Count(total, "job"), len(wrong)); err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		return &host.ExitError{Code: host.ExitFailure, Err: errors.Join(wrong...)}
+	}
+	return nil
+}
+
+// nothingToVerify is an error: a script must not take a history that is gone for a valid one.
+func (o *Options) nothingToVerify() error {
+	if o.All {
+		return host.Usagef("no project has a job, so there is nothing to verify")
+	}
+	history, err := o.history()
+	if err != nil {
+		return err
+	}
+	return host.Usagef("there is no job to verify in %s", history.Dir)
 }
 
 // isOther reports whether a job was recorded in another project than the one that the command is

@@ -34,7 +34,11 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 		}
 		if job.err != nil {
 			job.info.Status, job.info.Interrupted = unreadableStatus, false
-			unreadable = append(unreadable, job.err)
+			err := job.err
+			if job.project != "" {
+				err = fmt.Errorf("%s: %w", job.project, err)
+			}
+			unreadable = append(unreadable, err)
 		}
 		if total++; total > opts.Offset && (opts.Take == 0 || len(jobs) < opts.Take) {
 			jobs = append(jobs, job)

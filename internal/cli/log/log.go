@@ -83,6 +83,9 @@ in perstack run. It repeats the conversation at each step, which is gigabytes fo
 job of 1,000 steps. --records prints the records of the journal as they are stored,
 which is much shorter. Both print everything unless --take is given.
 
+--verify checks one job, or with --all and without a job or --latest all jobs of all
+projects. If there is no job to check, it exits with 2.
+
 Exit codes: 0, even if there is nothing to show; 1 for a damaged journal; 2 for a job,
 run or checkpoint that does not exist.`,
 		Example: `  perstack log                            list the jobs of this project
@@ -94,6 +97,7 @@ run or checkpoint that does not exist.`,
   perstack log <job> --run <run>          what one run did
   perstack log <job> --checkpoint <id> --messages
   perstack log <job> --verify             check that the journal is unchanged
+  perstack log --all --verify             check the jobs of all projects
   perstack log <job> --json | jq .type`,
 		Args: host.AtMost(1, func(args []string) error {
 			return host.Usagef("log explains one job at a time, but got %d; perstack log lists them", len(args))
@@ -152,9 +156,15 @@ func show(ctx context.Context, opts *Options, s store.Store) error {
 	if opts.mode() == listJobs {
 		return list(ctx, opts, s)
 	}
+	if opts.Verify && opts.All && opts.Job == "" && !opts.Latest {
+		return verifyAll(ctx, opts, s)
+	}
 	jobID, err := opts.find(ctx, s)
 	if err != nil {
 		return err
+	}
+	if jobID == "" && opts.Verify {
+		return opts.nothingToVerify()
 	}
 	if jobID == "" {
 		return opts.nothing()
