@@ -16,7 +16,8 @@
 // of its path, so two projects of one name have two histories.
 //
 // The package decides where things lie. It reads and writes nothing but project.json, the keys,
-// the paths of chosen directories and the files of a remote perstack.toml. Start reading at [Find], then [Dir.Project].
+// the paths of chosen directories and the files of a remote perstack.toml. Start reading at [Find],
+// then [Dir.Project].
 package state
 
 import (

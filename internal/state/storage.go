@@ -21,7 +21,7 @@ import (
 
 const (
 	storagesName = "storage"
-	maxStorages  = 1000
+	maxStorages  = 200 // each is read at every start
 	maxPath      = 64 << 10
 )
 
@@ -108,7 +108,9 @@ func (d Dir) pruneStorages(most int) error {
 		if s.used > 0 && i >= len(all)-most {
 			break
 		}
-		err = errors.Join(err, os.Remove(s.file))
+		if failed := os.Remove(s.file); !userfile.Absent(failed) { // another process can have forgotten it
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }
