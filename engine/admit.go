@@ -120,7 +120,7 @@ func (f *Follower) matches(runID string, b event.StartRun) bool {
 		return false
 	}
 	if runID != f.runID || f.hasStarted(runID) {
-		return len(b.Spec) == 0
+		return len(b.Spec) == 0 && !b.TrustedHistory
 	}
-	return bytes.Equal(b.Spec, f.specText)
+	return bytes.Equal(b.Spec, f.specText) && b.TrustedHistory == f.spec.Input.TrustHistory
 }

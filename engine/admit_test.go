@@ -34,6 +34,12 @@ func TestSpecCannotBeForged(t *testing.T) {
 			t.Errorf("%s: accepted is %t", name, got)
 		}
 	}
+	f.spec.Input.TrustHistory = true
+	for _, trusted := range []bool{true, false} {
+		if got := f.matches("run", event.StartRun{Expert: writer, Spec: []byte(text), TrustedHistory: trusted}); got != trusted {
+			t.Errorf("a start that says %t about a history that the user trusts: accepted is %t", trusted, got)
+		}
+	}
 	f.started["run"] = false // it has ended, and is resumed
 	if f.matches("run", event.StartRun{Expert: writer, Spec: []byte(text)}) {
 		t.Error("a Spec is recorded when the coordinator resumes after its delegates")

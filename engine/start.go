@@ -42,6 +42,7 @@ func (r *run) startRun(st start) event.StartRun {
 		Runtime:       r.spec.Runtime,
 	}
 	if r.parent == nil {
+		body.TrustedHistory = r.spec.Input.TrustHistory && r.exec.specText != nil
 		body.Spec, r.exec.specText = r.exec.specText, nil
 	}
 	if st.from == nil {

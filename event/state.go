@@ -26,6 +26,9 @@ type StartRun struct {
 	Spec rawjson.Value `json:"spec,omitzero"`
 	// Imported says that the job was recorded by another program. The first record has it.
 	Imported *Import `json:"imported,omitzero"`
+	// TrustedHistory says that the user chose to believe what is before this record, whether or not
+	// it is sealed.
+	TrustedHistory bool `json:"trustedHistory,omitzero"`
 	Extra
 }
 

@@ -17,6 +17,7 @@ type Report struct {
 
 	Sealed  int64  // records with a valid seal
 	Project string // that recorded the job, if it is sealed
+	Trusted int64  // the last record before which the user chose to believe everything; 0 if there is none
 }
 
 // A HeadKeeper is a [Store] that keeps the last committed record's address outside the journal.
@@ -81,6 +82,9 @@ func VerifySeals(ctx context.Context, s Store, jobID string, sealer *Sealer) (Re
 		}
 		if unknown {
 			report.Unknown++
+		}
+		if start, ok := r.Event.Body.(event.StartRun); ok && start.TrustedHistory {
+			report.Trusted = r.Seq
 		}
 	}
 	if damage == nil {

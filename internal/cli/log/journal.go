@@ -90,6 +90,9 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	if info, err := store.FindJob(ctx, s, jobID); err == nil && info.Imported != nil {
 		found += "; the job was imported: what happened before is not proved"
 	}
+	if report.Trusted > 0 {
+		found += fmt.Sprintf("; what is before record %d is not proved: it was continued with --trust-history", report.Trusted)
+	}
 	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, found)
 	return err
 }
