@@ -12,6 +12,11 @@ import (
 // Compare says in what the files of a program differ from those that were pinned; "" if they are
 // the same.
 func Compare(pinned, now string) string {
+	return strings.Join(Differences(pinned, now, 3), ", ")
+}
+
+// Differences is Compare as a list: at most so many of them, and how many more there are.
+func Differences(pinned, now string, most int) []string {
 	before, after := parse(pinned), parse(now)
 	var found []string
 	changed := slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(name string) bool { return before[name] == after[name] })
@@ -38,11 +43,10 @@ func Compare(pinned, now string) string {
 			found = append(found, name+" is new")
 		}
 	}
-	const enough = 3
-	if more := len(found) - enough; more > 0 {
-		found = append(found[:enough], fmt.Sprintf("and %d more", more))
+	if more := len(found) - most; more > 0 {
+		found = append(found[:most], fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(found, ", ")
+	return found
 }
 
 // maxTries limits the time that a message takes. Links near the root of the workspace come first.

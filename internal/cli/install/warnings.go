@@ -6,6 +6,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
@@ -55,12 +56,19 @@ func (p *project) warnCollisions(lock *lockfile.Lock) {
 	}
 }
 
-// showDifferences prints how the tools and the package of a server differ from the old lockfile.
+// maxChanges bounds the files of a program that are named: more than a user reads.
+const maxChanges = 20
+
+// showDifferences prints how the tools, the package and the program of a server differ from the old
+// lockfile.
 func (p *project) showDifferences(s *server) {
 	if s.before == nil {
 		return
 	}
 	lines := packageDifference(s.before.Package, s.found.Package)
+	for _, change := range programs.Differences(s.before.Program, s.found.Program, maxChanges) {
+		lines = append(lines, "~ program: "+change)
+	}
 	lines = append(lines, mcp.Compare(skills.LockedTools(s.before), skills.LockedTools(s.found))...)
 	if len(lines) == 0 {
 		lines = []string{"no difference to what was installed before"}
