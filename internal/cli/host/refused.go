@@ -1,11 +1,14 @@
 package host
 
 import (
+	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/job"
 )
@@ -64,4 +67,39 @@ func collisions(c *manifest.Config, lock *lockfile.Lock, experts []*expert.Exper
 		}
 	}
 	return found
+}
+
+// Unaccepted lists which files keep runs from starting because a job has changed them and the user
+// has not accepted that: perstack.toml at path, which the flag --config or the working directory
+// leads to, and others that a run reads.
+func (h *Host) Unaccepted(ctx context.Context, flag, path string, others ...string) (found toml.Problems, err error) {
+	marks, err := h.TrustMarks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range append(h.configNames(flag, path), others...) {
+		check, err := marks.Check(name)
+		if err != nil {
+			found = append(found, toml.Problem{File: name, Message: h.TrustProblem(err).Error()})
+		}
+		for _, r := range check.Refusals {
+			found = append(found, toml.Problem{
+				File: name, Message: "no run starts until you accept it: " + h.DescribeMark(r),
+				Hint: "look at it first, then run: " + h.Command + " trust " + terminal.ShellJoin(h.short(r.Accept)),
+			})
+		}
+	}
+	return found, nil
+}
+
+// configNames are the files that decide which perstack.toml is used, if it is the one at path. A
+// perstack.toml that was removed lets that of a parent take its place.
+func (h *Host) configNames(flag, path string) (names []string) {
+	if flag != "" {
+		return []string{path}
+	}
+	for at, below := h.Dir, ""; at != below && below != filepath.Dir(path); at, below = filepath.Dir(at), at {
+		names = append(names, filepath.Join(at, manifest.FileName))
+	}
+	return names
 }

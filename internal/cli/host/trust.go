@@ -169,15 +169,7 @@ func (h *Host) TrustedConfig(ctx context.Context, config string) (*protect.Marks
 	if err != nil && !errors.Is(err, manifest.ErrNotFound) {
 		return marks, nil // reading it fails
 	}
-	names := []string{path}
-	if config == "" {
-		// A perstack.toml that was removed lets that of a parent take its place.
-		names = nil
-		for at, below := h.Dir, ""; at != below && below != filepath.Dir(path); at, below = filepath.Dir(at), at {
-			names = append(names, filepath.Join(at, manifest.FileName))
-		}
-	}
-	return marks, h.RefuseMarked(ctx, marks, names...)
+	return marks, h.RefuseMarked(ctx, marks, h.configNames(config, path)...)
 }
 
 // Protect records the trusted files in a workspace and the named ones before a program can change

@@ -27,7 +27,11 @@ func (o *Options) missing(ctx context.Context, c *manifest.Config, lock *lockfil
 	values, err := env.Load(o.Host.Environ, manifest.EnvFiles(o.Host.Dir, o.Host.Home, nil, c))
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
-			add("envPath", strings.TrimSpace(line), "")
+			if line = strings.TrimSpace(line); c.EnvPath == nil {
+				found = append(found, toml.Problem{Message: line}) // it names a default file
+			} else {
+				add("envPath", line, "")
+			}
 		}
 		return found // which keys are there is not known then
 	}

@@ -1,7 +1,10 @@
 package validate
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -12,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/job"
@@ -46,13 +50,16 @@ func cassetteProblems(c *manifest.Config, shorten func(string) string) (all toml
 // refused lists what keeps perstack run from starting an Expert of the file, for a reason that
 // lies in the file or in its lockfile. Warnings say what a run will not do. Flags can change
 // some of it, but a run without them is what the file promises.
-func refused(c *manifest.Config, lock *lockfile.Lock, lockErr error) toml.Problems {
+func refused(c *manifest.Config, lock *lockfile.Lock, lockErr error, workspace string) toml.Problems {
 	runs := make([][]*expert.Expert, len(c.Experts))
 	for i, e := range c.Experts {
 		runs[i] = []*expert.Expert{e} // together they are all runs, but for what Experts do to each other
 	}
 	found := host.Refused(c, job.Settings{}, lock, lockErr, runs...)
 	locked := found.Err() == nil // else a new lockfile pins images too
+	if locked {
+		found = append(found, changedPrograms(c, lock, workspace)...)
+	}
 	found = append(found, c.MixedPackages()...)
 	found = append(found, models(c)...)
 	found = append(found, unpriced(c)...)
@@ -64,6 +71,49 @@ func refused(c *manifest.Config, lock *lockfile.Lock, lockErr error) toml.Proble
 		}
 	}
 	return found
+}
+
+// changedPrograms lists the skills whose programs are not those that the lockfile pins, or cannot be
+// read.
+func changedPrograms(c *manifest.Config, lock *lockfile.Lock, workspace string) (found toml.Problems) {
+	for _, e := range c.Experts {
+		for _, s := range e.Servers() {
+			one := &expert.Expert{Key: e.Key, Name: e.Name, Skills: []*expert.Skill{s}}
+			spec := job.Spec{Settings: c.Settings, Experts: []*expert.Expert{one}, Workspace: job.Workspace{Dir: workspace}}
+			if err := skills.RecordPrograms(&spec, lock); err != nil {
+				p := c.Problem(toml.PathTo("experts", e.Name, "skills", s.Name), cmp.Or(errors.Unwrap(err), err).Error(), "")
+				if errors.As(err, new(*skills.LockError)) {
+					p.Hint = lockfile.InstallAgain
+				}
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// others are the files beside perstack.toml that a run reads, and refuses if a job has changed them.
+func others(h *host.Host, c *manifest.Config) (paths []string) {
+	if c == nil {
+		return nil
+	}
+	paths = append(paths, c.LockFile())
+	for _, f := range manifest.EnvFiles(h.Dir, h.Home, nil, c) {
+		paths = append(paths, f.Path)
+	}
+	add := func(provider, cassette string) {
+		if provider == "replay" && cassette != "" {
+			paths = append(paths, cassette)
+		}
+	}
+	add(c.Settings.Provider, c.Settings.Setting.Cassette)
+	for _, e := range c.Experts {
+		if e.Provider != nil {
+			add(e.Provider.Name, e.Provider.Setting.Cassette)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // loaders notes the skills whose code no lockfile can pin, because their programs find it by

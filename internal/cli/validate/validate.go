@@ -44,8 +44,9 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Short: "Check perstack.toml",
 		Long: `Check perstack.toml and list all problems, each with its line and a hint. An Expert
 that perstack run would refuse without flags is a problem: a delegate that is missing, a
-model of another provider, a stale perstack.lock. With the provider replay, the cassette
-that the file names is checked, too.
+model of another provider, a stale perstack.lock, a program of a skill that is not the
+one in perstack.lock, a file that a job has changed and that you have not accepted. With
+the provider replay, the cassette that the file names is checked, too.
 
 Problems and warnings are printed to standard error, one on each line. Notes name
 settings that this version does not enforce, skills whose code cannot be pinned as a
@@ -99,7 +100,7 @@ func run(ctx context.Context, opts *Options) error {
 		problems = slices.Concat(problems, cassetteProblems(config, short), config.DelegateWarnings())
 		lock, lockErr = lockfile.Read(config)
 		missing := opts.missing(ctx, config, lock)
-		for _, p := range refused(config, lock, lockErr) {
+		for _, p := range refused(config, lock, lockErr, h.Dir) {
 			if p.Warning {
 				notes = append(notes, p)
 			} else {
@@ -113,6 +114,11 @@ func run(ctx context.Context, opts *Options) error {
 			notes = append(notes, missing...)
 		}
 	}
+	unaccepted, err := h.Unaccepted(ctx, opts.Config, path, others(h, config)...)
+	if err != nil {
+		return err
+	}
+	problems = append(problems, unaccepted...)
 	problems.Sort()
 	r := newReport(config, problems, notes, short, func(text string) string { return host.AddConfig(text, opts.Config) })
 	if config != nil {
