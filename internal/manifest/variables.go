@@ -19,7 +19,7 @@ func checkVariable(name string, providers []string) (message, hint string) {
 	ownsKey := slices.IndexFunc(providers, func(p string) bool { return slices.Contains(model.KeyEnv(p), upper) })
 	switch {
 	case env.Protected(name):
-		return wording.Quote(name) + " is protected", "the runtime sets it; remove it"
+		return wording.Quote(name) + " is protected", "skills cannot have it, since it decides which code a program loads or where it connects; remove it"
 	case strings.HasPrefix(upper, "PERSTACK_"):
 		return wording.Quote(name) + " belongs to perstack itself", "skills cannot have it; remove it"
 	case ownsKey >= 0:
