@@ -27,7 +27,7 @@ func expertKeys() []key[expert.Expert] {
 				e.Version = s
 			}
 		}).or(expert.DefaultVersion),
-		row("minRuntimeVersion", "Oldest version of perstack that can run it.", text(1, expert.MaxVersion, toml.Printable), func(e *E, s string) { e.MinRuntimeVersion = s }).without("any"),
+		row("minRuntimeVersion", "Oldest release of perstack that can run it; a build that is not a release only warns.", text(1, expert.MaxVersion, toml.Printable), func(e *E, s string) { e.MinRuntimeVersion = s }).without("any"),
 		row("description", "What other Experts read before they delegate to it.", text(1, 2048), func(e *E, s string) { e.Description = s }),
 		row("instruction", "The system prompt of the Expert.", text(1, 20480), func(e *E, s string) { e.Instruction = s }).required("tell the expert what to do"),
 		row("model", "Model of its Runs.", text(1, 255, toml.Printable), func(e *E, s string) { e.Model = s }).
