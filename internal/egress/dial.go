@@ -132,7 +132,7 @@ func (d *dialer) decide(ctx context.Context) ([]netip.Addr, error) {
 	if err != nil {
 		var dns *net.DNSError
 		if errors.As(err, &dns) && dns.IsNotFound {
-			return nil, fmt.Errorf("there is no host %s: %w", host, err)
+			return nil, fmt.Errorf("there is no host %s", host) // the resolver repeats it, with its own address
 		}
 		return nil, fmt.Errorf("cannot look up %s: %w", host, err)
 	}

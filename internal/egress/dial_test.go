@@ -131,6 +131,9 @@ func TestNameWithoutAddress(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want %q", host, err, want)
 		}
+		if err != nil && strings.Contains(err.Error(), "lookup") {
+			t.Errorf("%s: the words of the resolver are repeated: %v", host, err)
+		}
 	}
 	many := make([]string, 50)
 	for i := range many {
