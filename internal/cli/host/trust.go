@@ -235,7 +235,11 @@ func (h History) hide(before []string) error {
 	if err := h.state.Hide(); err != nil {
 		return err
 	}
-	return fmt.Errorf("a program of this run let other users into %s, which is private again; they may have read the key that seals the history; make a new one with: perstack jobs key --rotate", wording.And(now))
+	is := "is"
+	if len(now) > 1 {
+		is = "are"
+	}
+	return fmt.Errorf("a program of this run let other users into %s, which "+is+" private again; they may have read the key that seals the history; make a new one with: perstack jobs key --rotate", wording.And(now))
 }
 
 // checkRead reads the marks again, and refuses files that are not as the command has read them.
