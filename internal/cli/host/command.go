@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // AtMost returns the Args of a command that takes up to most arguments. refuse says what is
@@ -36,7 +37,25 @@ func NoArgs(hint string) cobra.PositionalArgs {
 
 // AddConfigFlag adds the flag --config, which names a perstack.toml.
 func AddConfigFlag(cmd *cobra.Command, path *string) {
-	cmd.Flags().StringVar(path, "config", "", "path or https URL of perstack.toml, with #sha256=HEX to pin it (default: in this directory or a parent)")
+	addConfig(cmd, path, "path or https URL of perstack.toml, with #sha256=HEX to pin it (default: in this directory or a parent)")
+}
+
+// AddLocalConfigFlag is AddConfigFlag for a command that needs the directory of the project. The
+// command has to call [RefuseRemote].
+func AddLocalConfigFlag(cmd *cobra.Command, path *string) {
+	addConfig(cmd, path, "path of perstack.toml (default: in this directory or a parent)")
+}
+
+// RefuseRemote returns an error if the flag --config has a URL.
+func RefuseRemote(config string) error {
+	if manifest.IsRemote(config) {
+		return Usagef("--config: this command needs the directory of the project, which a URL does not have; give a path")
+	}
+	return nil
+}
+
+func addConfig(cmd *cobra.Command, path *string, usage string) {
+	cmd.Flags().StringVar(path, "config", "", usage)
 	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -44,7 +63,16 @@ func AddConfigFlag(cmd *cobra.Command, path *string) {
 
 // AddYesFlag adds --yes; see [Question] and [Host.FetchConfig].
 func (h *Host) AddYesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolFunc("yes", "allow what the project asks for, without a question: all but env files outside of it, Squid, and a remote --config that has changed", func(value string) (err error) {
+	h.addYes(cmd, "allow what the project asks for, without a question: all but env files outside of it, Squid, and a remote --config that has changed")
+}
+
+// AddRemoteYesFlag adds --yes to a command that reads the project and allows it nothing.
+func (h *Host) AddRemoteYesFlag(cmd *cobra.Command) {
+	h.addYes(cmd, "use a remote --config that was not used before, without a question")
+}
+
+func (h *Host) addYes(cmd *cobra.Command, usage string) {
+	cmd.Flags().BoolFunc("yes", usage, func(value string) (err error) {
 		h.Yes, err = strconv.ParseBool(value)
 		return err
 	})

@@ -77,7 +77,7 @@ there are findings, and 2 for wrong usage or an invalid perstack.toml.`,
 	}
 	flags := cmd.Flags()
 	host.AddConfigFlag(cmd, &opts.Config)
-	h.AddYesFlag(cmd)
+	h.AddRemoteYesFlag(cmd)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to look for variables in; can be repeated (default: .env, .env.local)")
 	flags.BoolVar(&opts.JSON, "json", false, "print the card as JSON")
 	return cmd

@@ -60,11 +60,14 @@ if the directory contains no jobs.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := host.RefuseRemote(opts.Config); err != nil {
+				return err
+			}
 			opts.Dir = args[0]
 			return runF(cmd.Context(), opts)
 		},
 	}
-	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddLocalConfigFlag(cmd, &opts.Config)
 	cmd.Flags().StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else that of the project)")
 	return cmd
 }

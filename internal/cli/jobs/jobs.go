@@ -73,11 +73,14 @@ with --workspace and --move-workspace.`,
 		},
 		ValidArgsFunction: opts.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := host.RefuseRemote(opts.Config); err != nil {
+				return err
+			}
 			opts.From = args[0]
 			return runF(cmd.Context(), opts)
 		},
 	}
-	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddLocalConfigFlag(cmd, &opts.Config)
 	return cmd
 }
 

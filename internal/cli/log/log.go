@@ -55,9 +55,9 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "log [job]",
 		Short: "List jobs, or explain what happened in one",
-		Long: `List the jobs of the project, newest first, or explain what happened in one of them: the queries, the
-tool calls with their results, retries, and how it ended. Each step ends with the id
-of its checkpoint, for perstack run --resume-from.
+		Long: `List the jobs of the project, newest first, or explain what happened in one of them: the
+queries, the tool calls with their results, retries, and how it ended. Each step ends
+with the id of its checkpoint, for perstack run --resume-from.
 
 The project is the directory of the nearest perstack.toml, else this directory. --all
 looks in the histories of all your projects.
@@ -104,6 +104,9 @@ run or checkpoint that does not exist.`,
 		}),
 		ValidArgsFunction: opts.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := host.RefuseRemote(opts.Config); err != nil {
+				return err
+			}
 			if err := opts.parse(cmd.Flags().Changed, args); err != nil {
 				return err
 			}
@@ -111,7 +114,7 @@ run or checkpoint that does not exist.`,
 		},
 	}
 	flags := cmd.Flags()
-	host.AddConfigFlag(cmd, &opts.Config)
+	host.AddLocalConfigFlag(cmd, &opts.Config)
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else that of the project)")
 	flags.BoolVar(&opts.All, "all", false, "look in the histories of all projects, not only in that of this one")
 	flags.StringVar(&opts.Job, "job", "", "the job, like the argument")
@@ -133,7 +136,7 @@ run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Tree, "tree", false, "draw the runs as a tree of delegations and branches")
 	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is complete and unchanged")
 	for flag, completion := range map[string]cobra.CompletionFunc{
-		"type": cobra.FixedCompletions(typeNames(), cobra.ShellCompDirectiveNoFileComp), "run": opts.completeRun, "checkpoint": opts.completeCheckpoint,
+		"type": cobra.FixedCompletions(typeNames(), cobra.ShellCompDirectiveNoFileComp), "job": opts.complete, "run": opts.completeRun, "checkpoint": opts.completeCheckpoint,
 	} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
 			panic(err) // only for a flag that does not exist

@@ -62,7 +62,7 @@ values of the list; these are marked.`,
 		},
 	}
 	host.AddConfigFlag(cmd, &opts.Config)
-	h.AddYesFlag(cmd)
+	h.AddRemoteYesFlag(cmd)
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list as JSON")
 	return cmd
 }

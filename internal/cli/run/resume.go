@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -100,8 +102,12 @@ func (pl *plan) tellProviders() {
 	}
 }
 
-// checkWorkspace refuses another workspace than the job had, unless the flags name it.
+// checkWorkspace refuses a workspace that does not exist, and another one than the job had, unless
+// the flags name it.
 func (pl *plan) checkWorkspace() error {
+	if _, err := os.Stat(pl.spec.Workspace.Dir); errors.Is(err, fs.ErrNotExist) {
+		return host.Usagef("the workspace %s does not exist; create it, or name another with --workspace", terminal.CleanLine(pl.spec.Workspace.Dir))
+	}
 	moved := (*job.MovedError)(nil)
 	if !errors.As(pl.spec.CheckWorkspace(pl.target.recorded), &moved) || pl.opts.MoveWorkspace && pl.opts.Workspace != "" {
 		return nil

@@ -77,12 +77,12 @@ perstack install writes, a skill is started when it is first used, and the run f
 if its tools have changed.
 
 With --runtime docker, the Expert runs in a container. It can use the workspace and
-the data of its skills, and nothing else of this machine. Connections go through a proxy, which allows the
-provider and the hosts in allowedDomains, and reports every attempt. The history
-stays outside. --env passes variables to commands; [docker] in perstack.toml has
-more settings. Each skill has its own sandbox in the container; --shared-sandbox
-turns that off, for kernels that do not support it. --proxy squid uses Squid as the
-proxy, from an image that perstack.toml names.
+the data of its skills, and nothing else of this machine. Connections go through a
+proxy, which allows the provider and the hosts in allowedDomains, and reports every
+attempt. The history stays outside. --env passes variables to commands; [docker] in
+perstack.toml has more settings. Each skill has its own sandbox in the container;
+--shared-sandbox turns that off, for kernels that do not support it. --proxy squid
+uses Squid as the proxy, from an image that perstack.toml names.
 
 With --sandbox, there is no container, but each skill and the commands run in a
 sandbox (Landlock, Linux 6.12 or newer). A sandbox can use the workspace, the
@@ -117,8 +117,8 @@ Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waiting for
 answer, 129, 130 and 143 stopped by a signal. The first signal saves the state and
 stops. A second one quits immediately and keeps what is already in the journal.
 
-What the run creates or changes of perstack.toml, perstack.lock and env files is not read by
-later runs until you accept it with perstack trust (docs/trust.md).`,
+What the run creates or changes of perstack.toml, perstack.lock and env files is not
+read by later runs until you accept it with perstack trust (docs/trust.md).`,
 		Example: `  perstack run writer "Summarise notes.txt"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue

@@ -70,7 +70,7 @@ standard output instead; severity is error, warning, note or request.`,
 		},
 	}
 	host.AddConfigFlag(cmd, &opts.Config)
-	h.AddYesFlag(cmd)
+	h.AddRemoteYesFlag(cmd)
 	cmd.Flags().BoolVar(&opts.Machine, "machine", false, "make what this machine lacks a problem: keys, variables, programs, Docker")
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the problems as JSON")
 	return cmd
@@ -159,6 +159,7 @@ func (r *report) print(stdout, stderr io.Writer, file string) error {
 		}
 	} else {
 		fmt.Fprintf(&problems, "%s: %s\n", terminal.CleanLine(file), r.verdict())
+		printNotes(&problems, "  request: ", r.requests) // as far as the file could be read
 	}
 	if _, err := io.WriteString(stderr, problems.String()); err != nil {
 		return err
