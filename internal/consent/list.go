@@ -65,6 +65,7 @@ func (l *lister) add(kind Kind, path, subject, format string, args ...any) *Requ
 func (l *lister) envFile(f OutsideFile) {
 	r := l.add(manifest.RequestEnvFiles, "envPath", f.Real, "perstack reads the env file %s", f.Real)
 	if f.Link {
+		r.subject += " by " + f.Path // the project can name the file itself as well
 		r.Text, r.File, r.Line, r.Path = "perstack reads the env file "+f.Real+", to which a link leads", f.Path, 0, ""
 	}
 	r.Explicit = true
