@@ -82,6 +82,10 @@ func (h *Host) Unaccepted(ctx context.Context, flag, path string, others ...stri
 		if err != nil {
 			found = append(found, toml.Problem{File: name, Message: h.TrustProblem(err).Error()})
 		}
+		if err := check.Acceptable(); err != nil && len(check.Refusals) > 0 {
+			found = append(found, toml.Problem{File: name, Message: err.Error()})
+			continue
+		}
 		for _, r := range check.Refusals {
 			found = append(found, toml.Problem{
 				File: name, Message: "no run starts until you accept it: " + h.DescribeMark(r),
