@@ -72,6 +72,26 @@ func TestStorageElsewhere(t *testing.T) {
 	}
 }
 
+// TestTrustedHistory continues a job whose head is gone, in a container. What the container reports
+// has to say that the user trusted the history, and so does the journal.
+func TestTrustedHistory(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "", map[string]string{"perstack.toml": worker})
+	job := p.job()
+	p.serve("[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n")
+	p.run("worker", "go", "--job-id", job, "--storage", "history").must(t, 0)
+	if err := os.Remove(filepath.Join(p.dir, "history/jobs", job, "head")); err != nil {
+		t.Fatal(err)
+	}
+	p.run("worker", "more", "--continue-job", job, "--storage", "history").must(t, 2)
+	p.run("worker", "more", "--continue-job", job, "--storage", "history", "--trust-history").must(t, 0)
+	o := p.perstack("log", job, "--verify", "--storage", "history")
+	if o.must(t, 0); !strings.Contains(o.stdout, "is not proved: it was continued with --trust-history") {
+		t.Error(o.stdout)
+	}
+	attack.Held(t, "T1", 1)
+}
+
 // TestStateInTheWorkspace works in a directory that contains the state of the user, as a home
 // directory does: a command sees neither the key that seals the history nor the history.
 func TestStateInTheWorkspace(t *testing.T) {

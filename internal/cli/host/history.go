@@ -130,10 +130,11 @@ func (h History) RecordStorage() error {
 // Hidden lists what tools and programs must not see: the history, all state of the user, and the
 // histories in the workspace that other runs used.
 func (h History) Hidden() []string {
+	own := []string{h.Dir, string(h.state)}
 	if h.state == "" || h.Dir == h.Project.State {
-		return append([]string{cmp.Or(string(h.state), h.Dir)}, h.others...)
+		own = []string{cmp.Or(string(h.state), h.Dir)}
 	}
-	return append([]string{h.Dir, string(h.state)}, h.others...)
+	return append(own, h.others...)
 }
 
 // Sealer returns what seals the jobs of the project, and checks those that it continues. It is

@@ -8,7 +8,6 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/job"
 )
@@ -89,7 +88,7 @@ func (h *Host) Unaccepted(ctx context.Context, flag, path string, others ...stri
 		for _, r := range check.Refusals {
 			found = append(found, toml.Problem{
 				File: name, Message: "no run starts until you accept it: " + h.DescribeMark(r),
-				Hint: "look at it first, then run: " + h.Command + " trust " + terminal.ShellJoin(h.short(r.Accept)),
+				Hint: "look at it first, then run: " + h.Command + " trust " + h.name(r.Accept),
 			})
 		}
 	}
