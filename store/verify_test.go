@@ -141,6 +141,11 @@ func checkByte(t *testing.T, rt *rapid.T, b backend, data []byte, head store.Hea
 	changed[at] ^= rapid.ByteRange(1, 255).Draw(rt, "flip")
 	want := int64(bytes.Count(data[:at], []byte("\n"))) + 1
 	report, err := store.Verify(t.Context(), b.with(t, changed, head), "job1")
+	// The first record names the version. As another digit it is a journal that cannot be read.
+	var version *store.VersionError
+	if want == 1 && '0' <= changed[at] && changed[at] <= '9' && errors.As(err, &version) && version.Version != store.Version {
+		return
+	}
 	var damage *store.DamageError
 	if !errors.As(err, &damage) || damage.Seq != want || report.Records != want-1 || damage.Torn {
 		rt.Fatalf("byte %d, of record %d of %d, became %q: %+v, %v", at, want, head.Seq, changed[at], report, err)

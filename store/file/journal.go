@@ -214,6 +214,7 @@ func (j *journal) Close() error {
 	if err == nil && j.durable.length > 0 {
 		if err = j.lost(j.durable); err == nil { // since the last commit
 			j.writeHead(j.durable, false)
+			err = j.lost(j.durable) // meanwhile
 		}
 	}
 	if errors.As(err, new(*store.LostError)) {
