@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
 // A figure is one measurement, with what is promised of it.
@@ -28,6 +30,7 @@ type figure struct {
 }
 
 func main() {
+	sandbox.Init() // the processes that supervise commands are this program again
 	figures, err := measure(context.Background(), os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -85,6 +88,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"resume", func() ([]figure, error) { return resume(ctx, dir, binaries) }},
 		{"workspace", func() ([]figure, error) { return workspaceRead(ctx, dir) }},
 		{"protect", func() ([]figure, error) { return trustRecord(ctx, dir) }},
+		{"limits", func() ([]figure, error) { return diskLimits(ctx, dir) }},
 		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},
 		{"docker", func() ([]figure, error) { return docker(ctx, dir, binaries) }},
 		{"npx", func() ([]figure, error) { return npx(ctx) }},

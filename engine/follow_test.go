@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,9 @@ func (b *bench) follow(spec job.Spec, before []store.Record, result Result) {
 	after := b.written()
 	if len(after) <= len(before) {
 		return
+	}
+	if slices.ContainsFunc(after, func(r store.Record) bool { return r.Event.IsRuntime() }) {
+		return // an engine in a container has no such reports: the host makes them itself
 	}
 	copied := memory.New()
 	copyRecords(b.t, copied, before)

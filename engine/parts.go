@@ -49,6 +49,12 @@ type Parts struct {
 	// DataDir is where each skill has a directory of its own for what it writes beside its
 	// program. It belongs to one project. Without it, such data is lost when the job ends.
 	DataDir string
+	// StateDir is what perstack keeps for the user, such as histories and keys. No sandbox shows
+	// it.
+	StateDir string
+	// ToolCacheDir is where sandboxes keep what commands write to caches of tools, which belong to
+	// one project. Without it, commands have no caches.
+	ToolCacheDir string
 
 	Log    *slog.Logger // default: nothing is logged
 	Source Source       // clock and ids; default: the system's

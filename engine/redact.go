@@ -19,6 +19,7 @@ import (
 //	tools                    as servers describe them    modelTools
 //	reports of skills        names, stderr, commands     Skill…
 //	containers, proxy        messages, domains           Docker…, ProxyAccess
+//	hints about a sandbox    paths, hosts, programs      SandboxHint
 //	errors of the provider   retried or final            Retry, StopRunByError
 //	other errors             and why a Run was stopped   StopRunByError, StopRunByInterrupt
 //	the recorded Spec        commands, addresses         StartRun
@@ -70,7 +71,11 @@ func (r *run) redactBody(body event.Body) event.Body {
 		b.Message = r.parts.redact(b.Message)
 		return b
 	case event.ProxyAccess:
-		b.Domain, b.Reason = r.parts.redact(b.Domain), r.parts.redact(b.Reason)
+		b.Domain, b.Reason, b.Command = r.parts.redact(b.Domain), r.parts.redact(b.Reason), r.parts.redact(b.Command)
+		return b
+	case event.SandboxHint:
+		b.Path, b.Host, b.Command = r.parts.redact(b.Path), r.parts.redact(b.Host), r.parts.redact(b.Command)
+		b.Message = r.parts.redact(b.Message)
 		return b
 	}
 	return body

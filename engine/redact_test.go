@@ -88,7 +88,8 @@ func TestRedaction(t *testing.T) {
 		req.Report(event.SkillConnected{SkillName: "s", ServerInfo: &event.ServerInfo{Name: canary, Version: canary}})
 		req.Report(event.DockerBuildProgress{Message: canary})
 		req.Report(event.DockerContainerStatus{Message: canary})
-		req.Report(event.ProxyAccess{Domain: canary + ".example", Reason: canary})
+		req.Report(event.ProxyAccess{Domain: canary + ".example", Reason: canary, Command: canary})
+		req.Report(event.SandboxHint{Kind: "outside", Path: "/mnt/" + canary, Host: canary, Command: canary, Message: canary + " is outside"})
 		return skill.NewToolbox(ctx, []skill.Source{{Skill: leak{}}}, slog.New(slog.DiscardHandler))
 	})
 	if err != nil {
@@ -111,7 +112,7 @@ func TestRedaction(t *testing.T) {
 		"text " + markerOf, "x.example/" + markerOf, "nested " + markerOf, "note " + markerOf, "cannot reach " + markerOf,
 		"internal error in the tool panic: " + markerOf, "knows " + markerOf, hiddenData, "harmless", `{"note":"` + markerOf + `"}`,
 		"busy " + markerOf, "bad key " + markerOf, "stderr " + markerOf, "run-" + markerOf, `"--key","` + markerOf, `"version":"` + markerOf,
-		markerOf + ".example",
+		markerOf + ".example", "/mnt/" + markerOf, markerOf + " is outside",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("nothing has %q", want)

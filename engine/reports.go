@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -78,14 +79,44 @@ func (q *reportQueue) close() {
 	q.closed = true
 }
 
-// publishReports publishes what skills have reported, and notes which are connected.
+// publishReports publishes what skills have reported, and notes which are connected. What is kept
+// is recorded as well.
 func (r *run) publishReports() {
 	for _, body := range r.reports.take() {
 		if b, ok := body.(event.SkillConnected); ok && !slices.Contains(r.connected, b.SkillName) {
 			r.connected = append(r.connected, b.SkillName)
 		}
-		r.publish(body)
+		e := r.newEvent(body)
+		switch {
+		case !e.IsKept() || r.keptReports == maxKeptReports:
+			r.recorder.publish(e)
+			continue
+		case r.state.phase == notStarted: // recordEarly records it
+			r.recorder.publish(e)
+			r.early = append(r.early, e)
+		default:
+			_, err := r.recorder.record(e, recordAndPublish)
+			r.reportErr = cmp.Or(r.reportErr, err)
+		}
+		if r.keptReports++; r.keptReports == maxKeptReports {
+			r.parts.Log.Warn("the skills of a run report too much: further decisions of the proxy are shown, but not recorded", "run", r.runID)
+		}
 	}
+}
+
+// maxKeptReports is how many reports of one Run are recorded: a program that connects again and
+// again must not fill the disk.
+const maxKeptReports = 10_000
+
+// recordEarly records the reports that were published before the first record of the Run.
+func (r *run) recordEarly() error {
+	for len(r.early) > 0 {
+		if _, err := r.recorder.record(r.early[0], recordOnly); err != nil {
+			return err
+		}
+		r.early = r.early[1:]
+	}
+	return nil
 }
 
 // publishDuring runs work on another goroutine and publishes reports until work is done and

@@ -39,9 +39,12 @@ type run struct {
 	toolbox      *skill.Toolbox
 	inFlight     inFlight // tool calls that are running
 	reports      reportQueue
-	connected    []string     // names of the skills that reported a connection
-	tools        []model.Tool // as the model is shown them
-	toolsVersion int          // of the toolbox that tools was made from
+	early        []event.Event // reports that were published before the first record
+	keptReports  int           // recorded, or to be
+	reportErr    error         // of a report that could not be recorded
+	connected    []string      // names of the skills that reported a connection
+	tools        []model.Tool  // as the model is shown them
+	toolsVersion int           // of the toolbox that tools was made from
 
 	remindOfText bool // the model called tools where the final answer was requested
 
@@ -79,6 +82,9 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 		return err
 	}))
 	if err := r.record(first); err != nil {
+		return r.abandon(err)
+	}
+	if err := r.recordEarly(); err != nil {
 		return r.abandon(err)
 	}
 	if changed, ok := definitionChanged(st, first); ok {
@@ -139,8 +145,13 @@ func (r *run) loop(ctx context.Context, err error) (Result, error) {
 	return r.result(), nil
 }
 
-// record records an event of this Run and moves its state forward.
+// record records an event of this Run and moves its state forward. A report that could not be
+// recorded before is an error, too.
 func (r *run) record(body event.Body) error {
+	if err := r.reportErr; err != nil {
+		r.reportErr = nil
+		return err
+	}
 	state, err := r.recorder.record(r.newEvent(body), recordAndPublish)
 	if err == nil {
 		r.state = state

@@ -166,6 +166,9 @@ func (r *run) closeSkills() {
 	}
 	r.publishReports()
 	r.reports.close()
+	if r.reportErr != nil {
+		r.parts.Log.Warn("the last reports of skills were not recorded", "error", r.reportErr)
+	}
 	for _, name := range r.connected {
 		r.publish(event.SkillDisconnected{SkillName: name})
 	}

@@ -26,7 +26,7 @@ func TestPredicates(t *testing.T) {
 		{runtime: true}: {
 			InitializeRuntime{}, SkillStarting{}, SkillConnected{}, SkillStderr{}, SkillDisconnected{}, ToolProgress{},
 		},
-		{runtime: true, kept: true}: {DockerBuildProgress{}, DockerContainerStatus{}, ProxyAccess{}, SandboxCheck{}},
+		{runtime: true, kept: true}: {DockerBuildProgress{}, DockerContainerStatus{}, ProxyAccess{}, SandboxCheck{}, SandboxHint{}},
 	}
 	seen := make(map[Type]bool)
 	for w, bodies := range tests {

@@ -52,6 +52,7 @@ var kinds = []*kind{
 	kindOf[DockerContainerStatus]("dockerContainerStatus", keptAudience, noEnd),
 	kindOf[ProxyAccess]("proxyAccess", keptAudience, noEnd),
 	kindOf[SandboxCheck]("sandboxCheck", keptAudience, noEnd),
+	kindOf[SandboxHint]("sandboxHint", keptAudience, noEnd),
 }
 
 // A kind is a type of events.

@@ -99,6 +99,7 @@ type ProxyAccess struct {
 	Port     int    `json:"port"`
 	Reason   string `json:"reason,omitzero"`
 	Listener string `json:"listener,omitzero"` // "engine", or Expert and skill
+	Command  string `json:"command,omitzero"`  // the name of the program, if only one can have asked
 	Extra
 }
 
@@ -107,5 +108,17 @@ type SandboxCheck struct {
 	Check   string `json:"check"`
 	OK      bool   `json:"ok"`
 	Message string `json:"message,omitzero"` // what was found
+	Extra
+}
+
+// SandboxHint says why a program in a sandbox probably failed. It is a guess from what the program
+// printed.
+type SandboxHint struct {
+	Kind      string `json:"kind"`               // network, outside, hidden, readonly, gitconfig
+	Path      string `json:"path,omitzero"`      // relative to the workspace if it is in it
+	Host      string `json:"host,omitzero"`      // empty if the program did not name it
+	SkillName string `json:"skillName,omitzero"` // whose program it is
+	Command   string `json:"command,omitzero"`   // the name of the program
+	Message   string `json:"message"`            // what the model is told
 	Extra
 }

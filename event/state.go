@@ -236,6 +236,8 @@ const (
 	LimitDepth     = "depth"
 	LimitLoop      = "loop"
 	LimitWorkspace = "workspace"
+	LimitDisk      = "disk"   // what programs in a sandbox added to the disk
+	LimitMemory    = "memory" // what programs in a sandbox used at once
 )
 
 // LimitContext is what [LimitWarning] calls the model's context window, in tokens.

@@ -39,7 +39,7 @@ type Skill struct {
 	RequiredEnv []string `json:"requiredEnv,omitzero"` // MCP: variables handed to the process, or used in Headers
 	ToolPrefix  bool     `json:"toolPrefix,omitzero"`  // MCP: tools are offered as <skill>__<tool>
 
-	Sandbox   SkillSandbox   `json:"sandbox,omitzero"`   // stdio and base: what its processes are locked into with the runtime local; a container always has sandboxes
+	Sandbox   SandboxLevel   `json:"sandbox,omitzero"`   // stdio and base: the least level that its processes can have with the runtime local; a container always has sandboxes
 	Workspace WorkspaceRight `json:"workspace,omitzero"` // stdio and base: what its sandbox may do with the workspace; empty means WorkspaceWrite
 
 	StartTimeout time.Duration `json:"startTimeout,omitzero"` // MCP: until the server has listed its tools; 0 means the default
@@ -90,12 +90,6 @@ func (s *Skill) AsksForBuiltIn() bool {
 	return ok && p.Manager == "npx" && p.Spec() == BaseSkill && p.Program == "" && len(p.Args) == 0
 }
 
-// A SkillSandbox is what the processes of a skill are locked into; empty for nothing.
-type SkillSandbox string
-
-// SandboxLandlock is a sandbox of its own, enforced by the kernel.
-const SandboxLandlock SkillSandbox = "landlock"
-
 // A WorkspaceRight is what a skill in a sandbox may do with the workspace.
 type WorkspaceRight string
 
@@ -109,16 +103,6 @@ const (
 // WorkspaceRights lists the values of the key workspace.
 func WorkspaceRights() []string {
 	return []string{string(WorkspaceWrite), string(WorkspaceRead), string(WorkspaceNone)}
-}
-
-// StartsPrograms reports whether processes run for the skill, which can be sandboxed: a
-// server, or the commands of the base skill.
-func (s *Skill) StartsPrograms() bool { return s.Type == StdioSkill || s.IsBase() && s.BuiltIn }
-
-// Sandboxed reports whether the processes of a skill have a sandbox with this runtime. All
-// says that every skill gets one, which is always so in a container.
-func (s *Skill) Sandboxed(runtime string, all bool) bool {
-	return s.StartsPrograms() && (runtime == DockerRuntime || all || s.Sandbox == SandboxLandlock)
 }
 
 // DockerRuntime is the runtime that runs in a container.

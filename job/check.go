@@ -20,7 +20,9 @@ func (s *Spec) Complete(known Catalogue) {
 // base image come from the Spec alone: a record must not add a right.
 func (s *Spec) Resume(recorded Spec, known Catalogue) error {
 	recorded.Isolation.Env, recorded.Isolation.Container.BaseImage = nil, ""
-	s.resolve(Flags{Settings: Settings{Isolation: s.Isolation}}, recorded.Settings, known)
+	flags := s.Isolation
+	flags.Sandbox, flags.Reach = "", Reach{Domains: s.Isolation.Reach.Domains} // the rest is that of a file
+	s.resolve(Flags{Settings: Settings{Isolation: flags}}, recorded.Settings, known)
 	if s.Runtime == Docker && recorded.Runtime == Docker {
 		s.Isolation.Container.restrict(recorded.Isolation.Container)
 	}
@@ -95,6 +97,9 @@ func (s *Spec) Check() error {
 	}
 	if _, missing := expert.Closure(s.Experts, s.Coordinator()); len(missing) > 0 {
 		return fmt.Errorf("job: the delegate %q is not in Spec.Experts; add it", missing[0])
+	}
+	if err := s.Isolation.check(); err != nil {
+		return err
 	}
 	return s.Limits.check()
 }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/perstack-go/perstack/expert"
 )
 
 // The runtimes that a Spec can name.
@@ -14,9 +16,14 @@ const (
 
 // Isolation says what keeps commands and skills from files, network and each other.
 type Isolation struct {
-	// Sandbox puts every skill and the commands into a sandbox of their own with the
-	// runtime local. Containers always have that.
-	Sandbox bool `json:"sandbox,omitzero"`
+	// Sandbox is the least level of the sandboxes of programs with the runtime local: each skill
+	// and the commands have one of their own. What a job records is the level that it had.
+	// Containers always have sandboxes.
+	Sandbox expert.SandboxLevel `json:"sandbox,omitzero"`
+	// Reach is what programs in these sandboxes can use besides the workspace.
+	Reach Reach `json:"reach,omitzero"`
+	// SandboxLimits are what these programs can use together.
+	SandboxLimits SandboxLimits `json:"sandboxLimits,omitzero"`
 	// SharedSandbox runs all skills of a container in one sandbox. It is for kernels that
 	// cannot keep them apart, and never kept when a job is resumed.
 	SharedSandbox bool `json:"sharedSandbox,omitzero"`

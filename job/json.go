@@ -24,7 +24,7 @@ var (
 			}
 			return out.WriteToken(jsontext.Int(int64(d)))
 		})),
-		json.WithUnmarshalers(json.UnmarshalFromFunc(func(in *jsontext.Decoder, d *time.Duration) error {
+		json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(func(in *jsontext.Decoder, d *time.Duration) error {
 			var n int64
 			if err := json.UnmarshalDecode(in, &n); err != nil {
 				return err
@@ -33,11 +33,24 @@ var (
 				*d = time.Duration(n) * time.Millisecond
 			}
 			return nil
-		})),
+		}), json.UnmarshalFromFunc(olderLevel))),
 	)
 	_ json.Marshaler   = Spec{}
 	_ json.Unmarshaler = (*Spec)(nil)
 )
+
+// olderLevel reads the sandbox of a job from before there were levels: true, or nothing.
+func olderLevel(in *jsontext.Decoder, level *expert.SandboxLevel) error {
+	switch in.PeekKind() {
+	case 't':
+		*level = expert.SandboxLandlock
+	case 'f':
+		*level = ""
+	default:
+		return errors.ErrUnsupported
+	}
+	return in.SkipValue()
+}
 
 // MarshalJSON writes the Spec in one form: equal Specs have equal text.
 func (s Spec) MarshalJSON() ([]byte, error) {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
@@ -29,7 +30,6 @@ type Settings struct {
 // away, which neither a file nor a record can.
 type Flags struct {
 	Settings
-	NoSandbox         bool // with the runtime local, although the job had one
 	WritableWorkspace bool // although the job had a read-only one
 }
 
@@ -47,11 +47,18 @@ const (
 // Resolved are the settings of a job, and where each comes from.
 type Resolved struct {
 	Settings
-	from map[string]Layer
+	from  map[string]Layer
+	named Reach // what flags open
+}
+
+// Opened reports whether a flag opens a path to programs in sandboxes, for reading or for writing.
+// What can be changed can be read.
+func (r *Resolved) Opened(path string, write bool) bool {
+	return slices.Contains(r.named.Write, path) || !write && slices.Contains(r.named.Read, path)
 }
 
 // From returns the layer that a setting comes from, by its name in perstack.toml: "model",
-// "runtime", "sandbox", "baseImage", "readOnlyWorkspace", "env", or the name of a limit.
+// "runtime", "sandbox", "network", "baseImage", "readOnlyWorkspace", "env", or the name of a limit.
 func (r *Resolved) From(name string) Layer { return r.from[name] }
 
 // Resolve decides each setting of a job: the flag, else perstack.toml, else what the
@@ -141,7 +148,6 @@ func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
 		had = Isolation{} // it describes another place
 	}
 	is := Isolation{
-		Sandbox:       first(r, "sandbox", flags.Isolation.Sandbox, false, had.Sandbox && !flags.NoSandbox, false),
 		SharedSandbox: flags.Isolation.SharedSandbox,
 		Env:           sortedNames(flags.Isolation.Env),
 		Container:     file.Isolation.Container,
@@ -162,10 +168,10 @@ func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
 	} else {
 		is.Container, is.Env, is.SharedSandbox = Container{}, nil, false
 	}
-	if r.Runtime != Local {
-		is.Sandbox = false
-	}
 	r.Isolation = is
+	if r.Runtime == Local {
+		r.sandbox(flags, file.Isolation, had)
+	}
 }
 
 // first returns the first of four values that says something, and notes which one it is.

@@ -125,7 +125,8 @@ func TestResolveIsolation(t *testing.T) {
 		return Settings{Runtime: Docker, Isolation: Isolation{Env: names, Container: c}}
 	}
 	local := Settings{Runtime: Local}
-	sandboxed := Settings{Runtime: Local, Isolation: Isolation{Sandbox: true}}
+	level := func(l expert.SandboxLevel) Settings { return Settings{Isolation: Isolation{Sandbox: l}} }
+	sandboxed := Settings{Runtime: Local, Isolation: Isolation{Sandbox: expert.SandboxLandlock}}
 	for _, c := range []struct {
 		name           string
 		flags          Flags
@@ -135,8 +136,7 @@ func TestResolveIsolation(t *testing.T) {
 		{"a container is kept although the file says local", Flags{}, local, docker(Container{}), func(r Resolved) bool { return r.Runtime == Docker }},
 		{"a record names an unknown runtime", Flags{}, Settings{}, Settings{Runtime: "ev\x1bil"}, func(r Resolved) bool { return r.Runtime == Local && r.From("runtime") == Default }},
 		{"only a flag leaves the container", Flags{Settings: local}, local, docker(Container{}), func(r Resolved) bool { return r.Runtime == Local }},
-		{"a sandbox is kept", Flags{}, Settings{}, sandboxed, func(r Resolved) bool { return r.Isolation.Sandbox && r.From("sandbox") == Record }},
-		{"only a flag leaves the sandbox", Flags{NoSandbox: true}, Settings{}, sandboxed, func(r Resolved) bool { return !r.Isolation.Sandbox }},
+		{"only a flag leaves the sandbox", Flags{Settings: level(expert.SandboxOff)}, Settings{}, sandboxed, func(r Resolved) bool { return r.Isolation.Sandbox == expert.SandboxOff }},
 		{"a read-only workspace is kept", Flags{}, docker(Container{}), docker(Container{ReadOnlyWorkspace: true}), func(r Resolved) bool { return r.Isolation.Container.ReadOnlyWorkspace }},
 		{"only a flag makes it writable", Flags{WritableWorkspace: true}, docker(Container{}), docker(Container{ReadOnlyWorkspace: true}), func(r Resolved) bool { return !r.Isolation.Container.ReadOnlyWorkspace }},
 		{"the file's read-only workspace has no flag against it", Flags{WritableWorkspace: true}, docker(Container{ReadOnlyWorkspace: true}), Settings{}, func(r Resolved) bool { return r.Isolation.Container.ReadOnlyWorkspace }},
@@ -147,7 +147,7 @@ func TestResolveIsolation(t *testing.T) {
 		{"a shared sandbox is never kept", Flags{}, Settings{}, Settings{Runtime: Docker, Isolation: Isolation{SharedSandbox: true}}, func(r Resolved) bool { return !r.Isolation.SharedSandbox }},
 		{"a proxy is never taken from a record", Flags{}, Settings{}, docker(Container{Proxy: ProxySquid}), func(r Resolved) bool { return r.Isolation.Container.Proxy == ProxyBuiltin }},
 		{"an image of the file goes before the recorded one", Flags{}, docker(Container{BaseImage: "a"}), docker(Container{BaseImage: "b"}), func(r Resolved) bool { return r.Isolation.Container.BaseImage == "a" && r.From("baseImage") == File }},
-		{"the local runtime has no container", Flags{}, Settings{Isolation: Isolation{Container: Container{BaseImage: "a"}}}, Settings{}, func(r Resolved) bool { return cmp.Equal(r.Isolation, Isolation{}) }},
+		{"the local runtime has no container", Flags{}, Settings{Isolation: Isolation{Container: Container{BaseImage: "a"}}}, Settings{}, func(r Resolved) bool { return cmp.Equal(r.Isolation, Isolation{Sandbox: DefaultSandbox}) }},
 		{"a container has its defaults", Flags{Settings: Settings{Runtime: Docker}}, Settings{}, Settings{}, func(r Resolved) bool { return cmp.Equal(r.Isolation.Container, DefaultContainer()) }},
 	} {
 		if got := resolve(c.flags, c.file, c.recorded); !c.check(got) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +119,7 @@ func TestCompleteKeepsSettings(t *testing.T) {
 	}
 	for i, set := range []reflect.Value{reflect.ValueOf(spec.Isolation.Container), reflect.ValueOf(spec.Settings.Isolation)} {
 		for j := range set.NumField() {
-			if name := set.Type().Field(j).Name; set.Field(j).IsZero() && name != "Sandbox" {
+			if name := set.Type().Field(j).Name; set.Field(j).IsZero() && !slices.Contains([]string{"Sandbox", "Reach", "SandboxLimits"}, name) {
 				t.Errorf("%d: this test does not set %s", i, name)
 			}
 		}
@@ -133,8 +134,8 @@ func TestCompleteKeepsSettings(t *testing.T) {
 	if diff := cmp.Diff(want, spec.Settings); diff != "" {
 		t.Errorf("completed (-want +got):\n%s", diff)
 	}
-	local := Spec{Settings: Settings{Isolation: Isolation{Sandbox: true}}}
-	if local.Complete(providers{}); !local.Isolation.Sandbox || local.Runtime != Local || local.Limits.MaxSteps != expert.DefaultMaxSteps {
+	local := Spec{Settings: Settings{Isolation: Isolation{Sandbox: expert.SandboxLandlock}}}
+	if local.Complete(providers{}); local.Isolation.Sandbox != expert.SandboxLandlock || local.Runtime != Local || local.Limits.MaxSteps != expert.DefaultMaxSteps {
 		t.Errorf("completed: %+v", local.Settings)
 	}
 }
@@ -177,11 +178,11 @@ func TestResume(t *testing.T) {
 	if err := elsewhere.Resume(recorded, providers{}); !errors.As(err, &moved) || moved.Had != "/w" {
 		t.Errorf("%v", err)
 	}
-	recorded = Spec{Settings: Settings{Runtime: Local, Isolation: Isolation{Sandbox: true}}}
-	if spec := (Spec{}); spec.Resume(recorded, providers{}) != nil || !spec.Isolation.Sandbox {
+	recorded = Spec{Settings: Settings{Runtime: Local, Isolation: Isolation{Sandbox: expert.SandboxLandlock}}}
+	if spec := (Spec{}); spec.Resume(recorded, providers{}) != nil || spec.Isolation.Sandbox != expert.SandboxLandlock {
 		t.Error("the sandbox is gone")
 	}
-	if spec := (Spec{Settings: Settings{Isolation: Isolation{Sandbox: true}}}); spec.Resume(Spec{}, providers{}) != nil || !spec.Isolation.Sandbox {
+	if spec := (Spec{Settings: Settings{Isolation: Isolation{Sandbox: expert.SandboxLandlock}}}); spec.Resume(Spec{}, providers{}) != nil || spec.Isolation.Sandbox != expert.SandboxLandlock {
 		t.Error("the sandbox that the Spec asks for is gone")
 	}
 }

@@ -217,7 +217,7 @@ func newCanary(t *testing.T, program, script string) *canary {
 		}
 	}
 	return &canary{t: t, program: program, dir: dir, server: server, seen: map[string]string{}, env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(), "PERSTACK_SANDBOX=off",
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + canaryKey, "SERVICE_KEY=" + canaryService,
 	}}
 }

@@ -219,13 +219,13 @@ func TestConsentInASandbox(t *testing.T) {
 	}
 	c.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n[experts.helper]\ninstruction = \"Help.\"\n"+
 		"[experts.helper.skills.github]\ntype = \"mcpStdioSkill\"\ncommand = \"./server/mcp\"\nargs = [\"good\"]\nrequiredEnv = [\"GITHUB_TOKEN\"]\n")
-	install := exec.Command("perstack", "install", "--sandbox")
+	install := exec.Command("perstack", "install", "--sandbox=landlock")
 	install.Dir, install.Env = c.dir, c.env
 	out, err := testkit.OnTerminal(install, testkit.Answer{After: consentQuestion, Type: "y\n"})
 	if err != nil || !strings.Contains(string(out), "can reach no host") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if screen, code := c.run("", "--sandbox"); code != 0 || strings.Contains(screen, consentQuestion) {
+	if screen, code := c.run("", "--sandbox=landlock"); code != 0 || strings.Contains(screen, consentQuestion) {
 		t.Errorf("%d: %s", code, screen)
 	}
 	c.want("\n", true, 2)

@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/atlevel"
 	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
@@ -31,6 +32,22 @@ type npmProject struct {
 	home    string
 	environ []string
 	flags   []string // of perstack run
+	machine string   // the level of sandboxes that it offers; empty for what it has
+}
+
+// atLevels runs a test with real servers without a sandbox and at the best level.
+func atLevels(t *testing.T, test func(t *testing.T, p npmProject)) {
+	t.Helper()
+	p := newNPMProject(t)
+	for _, level := range []string{"off", "full"} { // the second finds the packages of the first
+		t.Run(level, func(t *testing.T) {
+			if level == "full" {
+				needSandbox(t)
+			}
+			p.dir, p.flags = t.TempDir(), []string{"--sandbox=" + level}
+			test(t, p)
+		})
+	}
 }
 
 func newNPMProject(t *testing.T) npmProject {
@@ -89,6 +106,9 @@ instruction = "Use the tools."
 func (p npmProject) perstack(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.Command("perstack", args...)
+	if p.machine != "" {
+		cmd = exec.Command(atlevel.Name, append([]string{p.machine, "perstack"}, args...)...)
+	}
 	cmd.Dir, cmd.Env = p.dir, p.environ
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -211,8 +231,10 @@ func checkEverything(t *testing.T, o outcome) {
 // strayKey is in the environment of every run here, and belongs to no skill.
 const strayKey = "sk-ant-api03-Zq81xVn4Tb6Lw0Rm9Kd2"
 
-func TestNPMEverythingStdio(t *testing.T) {
-	p := newNPMProject(t)
+func TestNPMEverythingStdio(t *testing.T) { atLevels(t, npmEverythingStdio) }
+
+func npmEverythingStdio(t *testing.T, p npmProject) {
+	t.Helper()
 	p.environ = append(p.environ, "ANTHROPIC_API_KEY="+strayKey, "SOME_TOKEN="+strayKey)
 	o := p.run(t, `[experts.user.skills.everything]
 type = "mcpStdioSkill"
@@ -277,8 +299,10 @@ allowPrivateEndpoint = true
 }
 
 // The file system server works in the directory that it is given, and nowhere else.
-func TestNPMFilesystem(t *testing.T) {
-	p := newNPMProject(t)
+func TestNPMFilesystem(t *testing.T) { atLevels(t, npmFilesystem) }
+
+func npmFilesystem(t *testing.T, p npmProject) {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(p.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -324,13 +348,15 @@ var (
 // setting, from run to run and with a lockfile; another project and another Expert have a memory
 // of their own, and nothing is written into the package cache.
 func TestNPMMemory(t *testing.T) {
-	for name, flags := range map[string][]string{"plain": nil, "sandboxed": {"--sandbox"}} {
-		t.Run(name, func(t *testing.T) {
-			if len(flags) > 0 {
-				needSandbox(t)
-			}
+	for _, level := range []string{"off", "landlock", "full"} {
+		t.Run(level, func(t *testing.T) {
 			p := newNPMProject(t)
+			flags := []string{"--sandbox=" + level}
 			p.flags = flags
+			if level != "off" {
+				needSandbox(t)
+				p.machine = level
+			}
 			o := p.run(t, memory, remember, recall)
 			o.expect(t, "make", false, "Ana")
 			o.expect(t, "again", false, "likes rain")
@@ -365,7 +391,7 @@ func TestNPMMemory(t *testing.T) {
 			}
 		})
 	}
-	attack.Held(t, "T7", 2)
+	attack.Held(t, "T7", 3)
 }
 
 // needSandbox ends a test that needs a kernel with sandboxes.
@@ -376,8 +402,10 @@ func needSandbox(t *testing.T) {
 	}
 }
 
-func TestNPMSequentialThinking(t *testing.T) {
-	p := newNPMProject(t)
+func TestNPMSequentialThinking(t *testing.T) { atLevels(t, npmSequentialThinking) }
+
+func npmSequentialThinking(t *testing.T, p npmProject) {
+	t.Helper()
 	o := p.run(t, `[experts.user.skills.thinking]
 type = "mcpStdioSkill"
 command = "npx"

@@ -13,7 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/hostile"
 	"github.com/perstack-go/perstack/internal/testkit/allow"
+	"github.com/perstack-go/perstack/internal/testkit/atlevel"
 	"github.com/perstack-go/perstack/internal/testkit/fixed"
 	"github.com/perstack-go/perstack/internal/testkit/history"
 )
@@ -24,8 +26,12 @@ const watched = "perstack-watched"
 
 func TestMain(m *testing.M) {
 	sandbox.Init()
+	hostile.Init()
 	perstack := func() { os.Exit(fixed.Main(os.Args[1:])) }
-	testscript.Main(prepared{m}, map[string]func(){"perstack": perstack, watched: perstack})
+	testscript.Main(prepared{m}, map[string]func(){
+		"perstack": perstack, watched: perstack,
+		atlevel.Name: func() { os.Exit(atlevel.Main(os.Args)) },
+	})
 }
 
 // prepared are the tests with their programs: the PATH has them for all.
@@ -41,6 +47,11 @@ func (p prepared) Run() int {
 }
 
 func (p prepared) run() (code int, err error) {
+	// Most tests in Go are about what holds without a sandbox, and their workspace is their home.
+	// The others name a level, and scripts do not have this variable.
+	if err := os.Setenv("PERSTACK_SANDBOX", "off"); err != nil {
+		return 0, err
+	}
 	dir, err := programDir()
 	if err != nil {
 		return 0, err

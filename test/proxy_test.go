@@ -42,7 +42,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 			}
 			cmd := exec.Command("perstack", "run", "writer", "go", "--provider", "deepseek", "--max-retries", "0", "--output", "text")
 			cmd.Dir = dir
-			cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "DEEPSEEK_API_KEY=sk-0123456789abcdef", "DEEPSEEK_BASE_URL=https://nobody.invalid"}
+			cmd.Env = []string{"HOME=" + dir, "PERSTACK_SANDBOX=off", "PATH=" + os.Getenv("PATH"), "DEEPSEEK_API_KEY=sk-0123456789abcdef", "DEEPSEEK_BASE_URL=https://nobody.invalid"}
 			for _, v := range c.variables {
 				if strings.HasSuffix(v, "=") {
 					v += proxy.URL

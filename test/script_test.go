@@ -2,6 +2,7 @@ package test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -15,7 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/probe"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
@@ -37,9 +40,10 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	llm FILE [PROVIDER]       starts a scripted model server; the variables of the provider, else of
 //	                          anthropic, lead to it
 //
-// The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
-// [sandboxes] holds where the kernel can enforce sandboxes; in CI a script that needs it fails where
-// it does not.
+// The program at-level runs another one at a sandbox level, as in "at-level landlock perstack doctor";
+// see package atlevel. The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
+// [sandboxes] holds where the kernel can enforce sandboxes, [namespaces] where it offers level full; in
+// CI a script that needs one fails where it does not.
 func TestScripts(t *testing.T) {
 	evilmcp := filepath.Dir(evil.Program(t))
 	races, err := exec.LookPath(watched)
@@ -64,8 +68,14 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:      *testkit.Update,
 		Condition:          condition,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("XDG_STATE_HOME", env.WorkDir+"-state") // outside of the workspace, as for users
+			// Outside of the workspace, as for users.
+			for name, dir := range map[string]string{"HOME": env.WorkDir + "-home", "TMPDIR": env.WorkDir + "-tmp"} {
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					return err
+				}
+				env.Setenv(name, dir)
+			}
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"-state")
 			env.Setenv("STATE", env.WorkDir+"-state")
 			env.Setenv("XDG_CONFIG_HOME", os.Getenv("XDG_CONFIG_HOME")) // of a user who allows everything
 			env.Setenv("CONFIG", env.WorkDir+"-config")                 // for one who does not
@@ -92,10 +102,17 @@ func TestScripts(t *testing.T) {
 }
 
 func condition(name string) (bool, error) {
-	if name != "sandboxes" {
+	var err error
+	switch name {
+	case "sandboxes":
+		err = landlock.Available()
+	case "namespaces":
+		if level, _ := probe.Level(context.Background()); level != expert.SandboxFull {
+			err = fmt.Errorf("level full; this machine offers %s", level)
+		}
+	default:
 		return false, fmt.Errorf("there is no condition [%s]", name)
 	}
-	err := landlock.Available()
 	if err != nil && os.Getenv("CI") != "" {
 		return false, fmt.Errorf("missing in CI: %w", err)
 	}

@@ -48,7 +48,7 @@ func BenchmarkThreeSkills(b *testing.B) {
 
 	times := map[string][]time.Duration{}
 	for b.Loop() {
-		for _, way := range []string{"", "--sandbox", "--runtime=docker"} {
+		for _, way := range []string{"", "--sandbox=landlock", "--runtime=docker"} {
 			begin := time.Now()
 			p.run(b, strings.Fields(way)...)
 			times[way] = append(times[way], time.Since(begin))
@@ -61,7 +61,7 @@ func BenchmarkThreeSkills(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op") // of all three together, which says nothing
 	b.ReportMetric(middle(""), "builtin-ms")
-	b.ReportMetric(middle("--sandbox"), "sandbox-ms")
+	b.ReportMetric(middle("--sandbox=landlock"), "sandbox-ms")
 	b.ReportMetric(middle("--runtime=docker"), "docker-ms")
 }
 

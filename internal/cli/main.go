@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/perstack-go/perstack/internal/cli/audit"
 	"github.com/perstack-go/perstack/internal/cli/demo"
 	"github.com/perstack-go/perstack/internal/cli/docker"
+	"github.com/perstack-go/perstack/internal/cli/doctor"
 	"github.com/perstack-go/perstack/internal/cli/egress"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/inspect"
@@ -67,8 +69,10 @@ var commands = []struct {
 	name string
 	add  func(root *cobra.Command, h *host.Host)
 }{
+	{"audit", func(root *cobra.Command, h *host.Host) { root.AddCommand(audit.New(h, nil)) }},
 	{"demo", func(root *cobra.Command, h *host.Host) { root.AddCommand(demo.New(h, nil)) }},
 	{"docker", func(root *cobra.Command, h *host.Host) { root.AddCommand(docker.New(h, nil)) }},
+	{"doctor", func(root *cobra.Command, h *host.Host) { root.AddCommand(doctor.New(h, nil)) }},
 	{"jobs", func(root *cobra.Command, h *host.Host) { root.AddCommand(jobs.New(h, nil, nil)) }},
 	{"egress", func(root *cobra.Command, h *host.Host) { root.AddCommand(egress.New(h, nil)) }},
 	{"inspect", func(root *cobra.Command, h *host.Host) { root.AddCommand(inspect.New(h, nil)) }},
@@ -215,6 +219,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		if near := wording.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && missing.GetSpecifiedName() == "sandbox" {
+		return host.ErrSandboxValue()
 	}
 	// What the library says about a switch is meant for programmers.
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && invalid.GetFlag().Value.Type() == "bool" {

@@ -28,6 +28,9 @@ type Request struct {
 	Line int    `json:"line,omitzero"` // 0 if it is not known
 	Path string `json:"path,omitzero"` // key of perstack.toml
 
+	// Value is what is asked for, if the user can name it instead: a path.
+	Value string `json:"value,omitzero"`
+
 	// Explicit says that a general yes does not cover the request: the user has to name what is
 	// asked for.
 	Explicit bool `json:"explicit,omitzero"`
@@ -65,4 +68,10 @@ func sorted(list []Request) []Request {
 		seen[r.Digest()] = true
 		return again
 	})
+}
+
+// NoSandbox is the request of a machine without a sandbox: that commands run with all rights of
+// the user.
+func NoSandbox() Request {
+	return Request{Kind: manifest.RequestSandbox, Text: "commands run with all your rights", Explicit: true, subject: "no sandbox on this machine"}
 }

@@ -27,7 +27,9 @@ type Project struct {
 	Experts  []*expert.Expert          // that can run
 	Resolved job.Resolved              // what flags, the file and a recorded job come to
 	Outside  []OutsideFile             // env files that the user did not name
-	Env      env.Env                   // of the env files that have been read
+	// Workspace is where programs work.
+	Workspace string
+	Env       env.Env // of the env files that have been read
 }
 
 // List returns what the files of a project ask for beyond the defaults. What the user said with
@@ -46,6 +48,8 @@ func List(p Project) []Request {
 	l.limits()
 	if p.Resolved.Runtime == job.Docker {
 		l.container()
+	} else {
+		l.sandbox()
 	}
 	return sorted(l.list)
 }

@@ -41,6 +41,7 @@ const skilled = "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'm
 // Each kind of request, and what is near it and asks for nothing.
 func TestList(t *testing.T) {
 	docker := job.Flags{Settings: job.Settings{Runtime: job.Docker}}
+	off := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Sandbox: expert.SandboxOff}}}
 	for name, c := range map[string]struct {
 		text  string
 		flags job.Flags
@@ -53,9 +54,9 @@ func TestList(t *testing.T) {
 		"a slow provider":      {text: "timeout = 1800000\n[provider]\nproviderName = 'ollama'\n" + skilled},
 		"slower than that":     {text: "timeout = 1800001\n[provider]\nproviderName = 'ollama'\n" + skilled, want: []string{"limits 1: timeout is 1800001 ms, instead of 1800000 ms"}},
 		"a limit of an Expert": {text: "[experts.a]\ninstruction = 'x'\nmaxSteps = 1000\n"},
-		"variables":            {text: skilled + "requiredEnv = ['B', 'A']", want: []string{`variables 6: your B and A for skill "s" (a program of this machine): tool`}},
-		"one skill of two":     {text: skilled + "requiredEnv = ['A']\n" + strings.ReplaceAll(skilled, "experts.a", "experts.b") + "requiredEnv = ['A']", want: []string{`variables 6: your A for skill "s" (a program of this machine): tool`}},
-		"a package":            {text: strings.ReplaceAll(skilled, "'tool'", "'npx'\nargs = ['-y', '@x/y@1.0.0', '--all']") + "requiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (not pinned: the registry decides): npx -y @x/y@1.0.0 --all`}},
+		"variables":            {text: skilled + "requiredEnv = ['B', 'A']", want: []string{`variables 6: your B and A for skill "s" (a program of this machine; can reach no host): tool`}},
+		"one skill of two":     {text: skilled + "requiredEnv = ['A']\n" + strings.ReplaceAll(skilled, "experts.a", "experts.b") + "requiredEnv = ['A']", want: []string{`variables 6: your A for skill "s" (a program of this machine; can reach no host): tool`}},
+		"a package":            {text: strings.ReplaceAll(skilled, "'tool'", "'npx'\nargs = ['-y', '@x/y@1.0.0', '--all']") + "requiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (not pinned: the registry decides; can reach no host): npx -y @x/y@1.0.0 --all`}},
 		"a header":             {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://far.example/key'\nrequiredEnv = ['A']\nheaders = { X = '${A}' }", want: []string{`variables 6: your A for skill "s": https://far.example`}},
 		"a private endpoint":   {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'https://10.0.0.1/'\nallowPrivateEndpoint = true", want: []string{`network 6: skill "s" can be in your private network: https://10.0.0.1`}},
 		"the provider's own":   {text: "[provider]\nproviderName = 'openai'\nsetting = { baseUrl = 'https://api.openai.com/v1' }\n" + skilled},
@@ -75,11 +76,11 @@ func TestList(t *testing.T) {
 		"a smaller container":       {text: "[docker]\nmemory = '1GiB'\npids = 64\nreadOnlyWorkspace = true\noffline = true\n" + skilled, flags: docker},
 		"a Python image":            {text: "[docker]\npythonImage = 'p:1'\n" + skilled, flags: docker, want: []string{"images 2: skills that are uv packages use the image p:1"}},
 		"the usual image":           {text: "[docker]\nnodeImage = 'node:24-bookworm-slim'\n" + skilled, flags: docker},
-		"a base skill of its own":   {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'mine'\nrequiredEnv = ['A']", want: []string{`variables 6: your A for skill "@perstack/base" (a program of this machine): mine`}},
-		"a command line that hides": {text: strings.Replace(skilled, "'tool'", "'tool'\nargs = ['"+strings.Repeat("x", 5000)+"', '-y', '', 'a b', '(pinned by perstack.lock)', \"\\u202e\\n\"]", 1) + "requiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (a program of this machine): tool ` + strings.Repeat("x", 5000) + ` -y "" "a b" "(pinned by perstack.lock)" "\u202e\n"`}},
+		"a base skill of its own":   {text: "[experts.a]\ninstruction = 'x'\n[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'mine'\nrequiredEnv = ['A']", want: []string{`variables 6: your A for skill "@perstack/base" (a program of this machine; can reach no host): mine`}},
+		"a command line that hides": {text: strings.Replace(skilled, "'tool'", "'tool'\nargs = ['"+strings.Repeat("x", 5000)+"', '-y', '', 'a b', '(pinned by perstack.lock)', \"\\u202e\\n\"]", 1) + "requiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (a program of this machine; can reach no host): tool ` + strings.Repeat("x", 5000) + ` -y "" "a b" "(pinned by perstack.lock)" "\u202e\n"`}},
 		"hosts in a sandbox":        {text: strings.Replace(skilled, "'tool'", "'tool'\nsandbox = 'landlock'\nallowedDomains = ['b.example', 'a.example']", 1) + "requiredEnv = ['A']", want: []string{`variables 8: your A for skill "s" (a program of this machine; can reach a.example, b.example): tool`}},
 		"no hosts in a sandbox":     {text: skilled + "requiredEnv = ['A']", flags: docker, want: []string{`variables 6: your A for skill "s" (a program of this machine; can reach no host): tool`}},
-		"hosts that nothing limits": {text: skilled + "allowedDomains = ['a.example']\nrequiredEnv = ['A']", want: []string{`variables 7: your A for skill "s" (a program of this machine): tool`}},
+		"hosts that nothing limits": {text: skilled + "allowedDomains = ['a.example']\nrequiredEnv = ['A']", flags: off, want: []string{`variables 7: your A for skill "s" (a program of this machine): tool`}},
 	} {
 		if diff := cmp.Diff(c.want, lines(list(t, c.text, c.flags, job.Settings{}))); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
@@ -180,7 +181,7 @@ func TestCode(t *testing.T) {
 		}, consent.Program{})
 	}
 	first := pinned("1.0.0", "sha512-a", "t")
-	if want := `your A for skill "s" (pinned by perstack.lock: @x/y@1.0.0): npx -y @x/y`; first.Text != want {
+	if want := `your A for skill "s" (pinned by perstack.lock: @x/y@1.0.0; can reach no host): npx -y @x/y`; first.Text != want {
 		t.Errorf("%s, want %s", first.Text, want)
 	}
 	if again := pinned("1.0.0", "sha512-a", "t"); again.Digest() != first.Digest() {
@@ -210,7 +211,7 @@ func TestCode(t *testing.T) {
 		&named:   "not pinned: 2 files in the workspace",
 		&files:   "not pinned: 1 file in the workspace, without those beside tool", &locked: "pinned by perstack.lock: 1 file in the workspace", &other: "not what perstack.lock pins: 1 file in the workspace",
 	} {
-		if !strings.Contains(r.Text, "("+want+")") {
+		if !strings.Contains(r.Text, "("+want+"; can reach no host)") {
 			t.Errorf("%s, want %s", r.Text, want)
 		}
 	}

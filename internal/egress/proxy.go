@@ -55,29 +55,54 @@ type ProxyOptions struct {
 	// Report is called with every decision when it is made, one at a time. No byte of an
 	// allowed connection flows before it has returned. If it fails or hangs, the proxy ends.
 	Report func(Line) error
+	// Connect dials an address that was checked; nil means the network. An audit has its own
+	// server behind every address.
+	Connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Listen checks the policy and opens all listeners. Clients wait until [Proxy.Serve].
 func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, error) {
+	p, err := newProxy(config, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.listeners {
+		socket, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listeners[i].address.String())
+		if err != nil {
+			p.Close()
+			return nil, fmt.Errorf("listener %q: %w", p.listeners[i].Name, err)
+		}
+		p.sockets = append(p.sockets, socket)
+	}
+	return p, nil
+}
+
+// Take returns a proxy with one listener that is open already, such as one in another network.
+func Take(socket net.Listener, listener Listener, o ProxyOptions) (*Proxy, error) {
+	listener.Address = socket.Addr().String()
+	p, err := newProxy(ProxyConfig{Listeners: []Listener{listener}}, o)
+	if err != nil {
+		return nil, err
+	}
+	p.sockets = []net.Listener{socket}
+	return p, nil
+}
+
+// newProxy checks the policy. The proxy has no sockets yet.
+func newProxy(config ProxyConfig, o ProxyOptions) (*Proxy, error) {
 	listeners, up, err := config.compile()
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
 		listeners: listeners, upstream: up, resolver: orSystem(o.Resolver), report: o.Report, limits: usualLimits,
-		connect: (&net.Dialer{}).DialContext,
+		connect: orNetwork(o.Connect),
 		most:    cmp.Or(config.MaxConnections, DefaultMaxConnections),
 		pending: make([]pendingConns, len(listeners)),
 		answers: make(chan struct{}, maxAnswers), foreigners: rate.NewLimiter(rate.Every(time.Minute), maxForeigners),
 	}
 	p.slots = newSlots(p.most, len(listeners))
-	for i := range listeners {
-		socket, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listeners[i].address.String())
-		if err != nil {
-			p.Close()
-			return nil, fmt.Errorf("listener %q: %w", listeners[i].Name, err)
-		}
-		p.sockets = append(p.sockets, socket)
+	for range listeners {
 		p.rateLimiters = append(p.rateLimiters, newRateLimiter())
 	}
 	return p, nil
@@ -89,6 +114,13 @@ const maxAnswers = 64
 
 // maxForeigners is how many foreign clients are reported at once.
 const maxForeigners = 10
+
+func orNetwork(connect connectFunc) connectFunc {
+	if connect == nil {
+		return (&net.Dialer{}).DialContext
+	}
+	return connect
+}
 
 // Listeners returns the listeners with the addresses that they listen at, and without tokens.
 func (p *Proxy) Listeners() []Listener {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func invariants(t *testing.T, c *Config) {
 			if (s.Type == expert.SSESkill || s.Type == expert.HTTPSkill) && s.Endpoint == "" {
 				t.Errorf("skill %+v has no endpoint", s)
 			}
-			if !s.StartsPrograms() && s.Sandbox+expert.SkillSandbox(s.Workspace) != "" || s.Sandbox != "" && s.Sandbox != expert.SandboxLandlock {
+			if !s.UsesSandbox() && !s.IsBase() && s.Sandbox+expert.SandboxLevel(s.Workspace) != "" || s.Sandbox != "" && !slices.Contains(expert.SkillSandboxes(), string(s.Sandbox)) {
 				t.Errorf("sandbox of %+v", s)
 			}
 			for _, name := range s.RequiredEnv {

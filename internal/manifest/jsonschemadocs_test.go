@@ -75,6 +75,7 @@ func TestJSONSchemaAndReferenceAgree(t *testing.T) {
 	}{
 		{"## Top level", "| key | value |", topSchema()},
 		{"### Docker", "| key | value |", dockerSchema()},
+		{"### Sandbox", "| key | value |", schemaOf("", sandboxKeys())},
 		{"### Prices", "| key | value |", schemaOf("", all.prices())},
 		{"### Models", "| key | value |", schemaOf("", all.models())},
 		{"## Provider", "| key | value |", providerSchema()},

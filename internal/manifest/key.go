@@ -182,6 +182,7 @@ func ofKindOnly[T any](keys []key[T], kind string) *jsonSchema {
 type tables struct {
 	top      func() []key[Config]
 	docker   func() []key[job.Container]
+	sandbox  func() []key[job.Isolation]
 	prices   func() []key[expert.Price]
 	models   func() []key[expert.ModelEntry]
 	provider func() []key[expert.Provider]
@@ -193,7 +194,7 @@ type tables struct {
 // allTables are shared by all files, and never changed. A reader has them in a field: rows
 // read tables in tables, and hints ask all of them.
 var allTables = tables{
-	sync.OnceValue(topKeys), sync.OnceValue(dockerKeys), sync.OnceValue(priceKeys), sync.OnceValue(modelKeys),
+	sync.OnceValue(topKeys), sync.OnceValue(dockerKeys), sync.OnceValue(sandboxKeys), sync.OnceValue(priceKeys), sync.OnceValue(modelKeys),
 	sync.OnceValue(providerKeys), sync.OnceValue(settingKeys), sync.OnceValue(expertKeys), sync.OnceValue(skillKeys),
 }
 
@@ -207,6 +208,8 @@ func (t *tables) misplaced(key string) string {
 		return "it is a table of its own: write it like [" + key + ".<name>]"
 	case key == "docker":
 		return "it is a table of its own: write it as [docker]"
+	case key == "sandbox":
+		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>], or write [sandbox] with mode below it"
 	case key == "sharedSandbox":
 		return "a file cannot lower isolation; only the command line can"
 	case is(keyNames(expertLimits())):
@@ -219,6 +222,8 @@ func (t *tables) misplaced(key string) string {
 		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>]"
 	case is(keyNames(t.docker())):
 		return "it is about the container: move it into [docker]"
+	case is(keyNames(t.sandbox())):
+		return "it is about sandboxes: move it into [sandbox]"
 	case is(keyNames(t.prices())):
 		return `it belongs to a price: move it into [prices."<model>"]`
 	case is(keyNames(t.models())):

@@ -21,6 +21,7 @@ func TestReferenceTables(t *testing.T) {
 		{"### Prices", "| key | value | meaning | when absent |", pageRows(all.prices(), nil)},
 		{"### Models", "| key | value | meaning | when absent |", pageRows(all.models(), nil)},
 		{"### Docker", "| key | value | meaning | when absent |", pageRows(all.docker(), nil)},
+		{"### Sandbox", "| key | value | meaning | when absent |", pageRows(all.sandbox(), nil)},
 		{"## Experts", "| key | value | meaning | when absent |", pageRows(all.expert(), nil)},
 		{"## Skills", "| key | types | value | meaning | when absent |", pageRows(all.skill(), skillTypes)},
 	} {

@@ -50,7 +50,7 @@ func skillKeys() []key[expert.Skill] {
 			required(`name the program to start, like "npx"`),
 		row("packageName", "Package for npx or uvx; either this or args.", matching(expert.KeyPattern, expert.MaxKey, "text", expert.PackageName), func(s *S, text string) { s.PackageName = text }).of(stdioKind),
 		row("args", "Arguments of the program; either these or packageName.", list(0, "An argument.", matching("", 0, "", toml.NoNUL)), func(s *S, all []string) { s.Args = all }).of(stdioKind),
-		row("sandbox", "Sandbox of its processes with the runtime local.", word(string(expert.SandboxLandlock)), func(s *S, w string) { s.Sandbox = expert.SkillSandbox(w) }).of(stdioKind).
+		row("sandbox", "Minimum level of the sandbox of its processes with the runtime local.", word(expert.SkillSandboxes()...), func(s *S, w string) { s.Sandbox = expert.SandboxLevel(w) }).of(stdioKind).
 			without("none with `local`; always a [sandbox](sandbox.md) with `docker`"),
 		row("workspace", "What its processes may do with the workspace; needs a sandbox.", word(expert.WorkspaceRights()...), func(s *S, w string) { s.Workspace = expert.WorkspaceRight(w) }).of(stdioKind).or(string(expert.WorkspaceWrite)),
 		row("lazyInit", "Start the run without waiting for the skill.", flag(), func(s *S, yes bool) { s.LazyInit = yes }).of(stdioKind).
@@ -90,6 +90,12 @@ func (r *reader) skill(name string, t *toml.Table) *expert.Skill {
 		// The built-in base skill needs no command, so an entry that only
 		// picks tools need not invent one.
 		keys = optional(keys, "command")
+		if !hasAny(t.Node, baseProgram...) {
+			// It only changes the built-in one.
+			keys, s.Type = optional(keys, "type"), expert.StdioSkill
+			readKeys(r, t, ofKind(keys, stdioKind), s)
+			return r.finishSkill(t, s)
+		}
 	}
 	switch expert.SkillType(readVariant(r, t, keys, skillKinds, s)) {
 	case expert.StdioSkill:
@@ -98,12 +104,21 @@ func (r *reader) skill(name string, t *toml.Table) *expert.Skill {
 		r.unusedEnv(t, s)
 	case expert.InteractiveSkill:
 	}
+	return r.finishSkill(t, s)
+}
+
+func (r *reader) finishSkill(t *toml.Table, s *expert.Skill) *expert.Skill {
 	t.Finish(foreignKey(t.Node), r.skillKeyOwner)
 	if s.IsBase() {
 		settleBase(s, r.file.BaseSkillCommand)
 		r.baseEntry(t, s)
 	}
 	return s
+}
+
+// hasAny reports whether a table has one of the keys.
+func hasAny(n *toml.Node, keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return n.Fields[key] != nil })
 }
 
 // skillKeyOwner says to which types a key belongs that this type does not have.
@@ -184,7 +199,7 @@ func skillSchema(base bool) *jsonSchema {
 	about, kinds, keys := "A skill: tools for the Expert.", skillKinds, skillKeys()
 	if base {
 		about, kinds = "The base skill, which every Expert has; declare it to restrict its tools.", mcpKinds
-		keys = optional(keys, "command")
+		keys = optional(keys, "command", "type")
 		for i := range keys {
 			switch k := &keys[i]; k.name {
 			case "type":
@@ -206,8 +221,16 @@ func skillSchema(base bool) *jsonSchema {
 		}
 		s.AllOf = append(s.AllOf, when("type", kind, then))
 	}
+	if base {
+		// Without a type, it only changes the built-in one.
+		names := slices.DeleteFunc(keyNames(ofKind(keys, stdioKind)), func(name string) bool { return slices.Contains(baseProgram, name) })
+		s.AllOf = append(s.AllOf, &jsonSchema{AnyOf: []*jsonSchema{{Required: []string{"type"}}, {PropertyNames: &jsonSchema{Enum: names}}}})
+	}
 	return s
 }
+
+// baseProgram are the keys that say what serves the base tools. Without one of them, it is perstack.
+var baseProgram = []string{"type", "command", "packageName", "args", "endpoint", "tools"}
 
 // startedBySchema says what a program needs to be started.
 func startedBySchema(s *jsonSchema, base bool) {

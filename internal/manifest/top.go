@@ -34,6 +34,8 @@ func topKeys() []key[Config] {
 	keys = append(keys, jobLimits()...)
 	return append(keys,
 		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema, (*reader).docker).without("its defaults").more("see [docker](#docker)"),
+		custom("sandbox", "Sandboxes of programs with the runtime local.", "table", func() *jsonSchema { return schemaOf("", sandboxKeys()) }, (*reader).sandbox).
+			without("its defaults").more("see [sandbox](#sandbox)"),
 		custom("prices", "What models cost, by model name; overrides the built-in prices.", "table", func() *jsonSchema {
 			return tablesOf(text(1, 255).schema, schemaOf("What a model costs, in US dollars per million tokens.", priceKeys()))
 		}, (*reader).prices).

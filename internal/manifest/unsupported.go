@@ -38,7 +38,7 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 		runtime:   cmp.Or(flags.Runtime, c.Settings.Runtime, job.Local),
 		byFlag:    flags.Runtime != "" && flags.Runtime != c.Settings.Runtime,
 		baseImage: cmp.Or(flags.Isolation.Container.BaseImage, c.Settings.Isolation.Container.BaseImage),
-		sandbox:   flags.Isolation.Sandbox,
+		sandbox:   cmp.Or(flags.Isolation.Sandbox, c.Settings.Isolation.Sandbox, job.DefaultSandbox),
 		packages:  map[string]string{},
 		told:      map[string]bool{},
 		number:    strings.TrimSuffix(build.Number, "-unreleased"), // which it works towards
@@ -94,7 +94,7 @@ type use struct {
 	runtime   string
 	byFlag    bool // a flag named the runtime, and another one than the file
 	baseImage string
-	sandbox   bool
+	sandbox   expert.SandboxLevel
 	packages  map[string]string // where in the file the first package of a manager is asked for
 	told      map[string]bool   // paths of what is the same for all Experts
 	number    string            // the version of perstack

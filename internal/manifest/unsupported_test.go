@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -62,7 +63,8 @@ delegates = ["@reg/other"]
 		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
 		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`,
 	}
-	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], job.Settings{Provider: "replay"}))); d != "" {
+	off := job.Isolation{Sandbox: expert.SandboxOff}
+	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], job.Settings{Provider: "replay", Isolation: off}))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	if d := cmp.Diff(want[:1], lines(c.UnsupportedBy(c.Experts[:1], job.Settings{Provider: "replay"}))); d != "" {
@@ -170,7 +172,7 @@ func TestUnsupportedWarnings(t *testing.T) {
 	if err != nil || ps != nil {
 		t.Fatal(ps, err)
 	}
-	ps = c.Unsupported(c.Experts[0], job.Settings{})
+	ps = c.Unsupported(c.Experts[0], job.Settings{Isolation: job.Isolation{Sandbox: expert.SandboxOff}})
 	want := []string{
 		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`,
 	}

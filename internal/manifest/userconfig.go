@@ -45,10 +45,11 @@ const (
 	RequestImages    RequestKind = "images"    // images, and where they are fetched
 	RequestProxy     RequestKind = "proxy"     // the proxy of a container
 	RequestNetwork   RequestKind = "network"   // networks, name servers and private addresses
+	RequestSandbox   RequestKind = "sandbox"   // sandboxes that are off, or open more than the workspace
 )
 
 // requestKinds lists the kinds, in the order in which requests are shown.
-var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork}
+var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork, RequestSandbox}
 
 // RequestKinds returns the words of the key allow, in the order in which requests are shown.
 func RequestKinds() (words []string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A Narrator derives rows from the events of one job. It may begin in the middle of the
@@ -18,6 +19,7 @@ type Narrator struct {
 	workspace string          // as the tools of the job see it
 	refusals  map[refusal]int
 	started   map[string]bool // skills whose server was started, by Run
+	local     *job.Reach      // what sandboxes reach with the runtime local; nil with another
 }
 
 // A run is what a Narrator remembers of one Run.

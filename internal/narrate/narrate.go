@@ -84,6 +84,8 @@ type Row struct {
 	Child     string        // the Run of a delegate
 	Times     int           // how often the very same was seen, this one included
 
+	Remedy *Remedy // what would allow it; nil if nothing is known
+
 	Minor   bool // only of interest to those who want to see everything
 	Slow    bool // it may take its time
 	Repeats bool // another row has said the same: the query of a delegate
@@ -120,3 +122,18 @@ const (
 	First             // the first line: the command says the rest when it ends
 	List              // the first entries
 )
+
+// A Remedy is what would allow something that a sandbox blocked. How a person says it depends on
+// the program that shows the row.
+type Remedy struct {
+	Domain string // a host for commands, for one run
+	Read   string // a path to be readable, for one run
+	Write  string // a path to be writable, for one run
+
+	// Table is the expert and the skill whose list of hosts lacks Host.
+	Table *Table
+	Host  string
+}
+
+// A Table is the place of a skill in the file of a project.
+type Table struct{ Expert, Skill string }

@@ -29,6 +29,10 @@ func (b *batch) network(body event.ProxyAccess) {
 			why = who + ": " + why
 		}
 		r.Body = text(why)
+		if b.narrator.local != nil && body.Listener != engineListener {
+			r.Label = SandboxLabel
+			b.blocked(&r, body, host)
+		}
 	}
 	b.add(r)
 }

@@ -26,6 +26,8 @@ func (b *batch) runtime() {
 		b.network(body)
 	case event.SandboxCheck:
 		b.check(body)
+	case event.SandboxHint:
+		b.hint(body)
 	case event.DockerContainerStatus:
 		r := Row{Kind: Container, Label: "Container", Summary: body.Service + " " + body.Status, Body: text(body.Message), Minor: true}
 		if body.Status == "error" || body.Status == "unhealthy" {
@@ -67,8 +69,8 @@ func (b *batch) once(what string) bool {
 }
 
 // spec reads what the job runs, which the first start of a job has. It says once that the
-// local runtime uses a sandbox for each skill: a flag asks for it, and what it refuses looks
-// like a fault of the program. A Spec that cannot be read is reported when the job is
+// local runtime uses a sandbox for each skill: what it refuses looks like a fault of the
+// program. A Spec that cannot be read is reported when the job is
 // resumed.
 func (b *batch) spec(body event.StartRun) {
 	if len(body.Spec) == 0 {
@@ -79,8 +81,11 @@ func (b *batch) spec(body event.StartRun) {
 		return
 	}
 	b.narrator.workspace = spec.ToolDir()
-	if spec.Isolation.Sandbox && b.once("sandbox") {
-		b.add(Row{Kind: Start, Label: "Sandbox", Summary: "each skill runs in a sandbox of its own, and so do commands"})
+	if b.narrator.local = nil; spec.Runtime == job.Local {
+		b.narrator.local = &spec.Isolation.Reach
+	}
+	if level := spec.Isolation.Sandbox; level.Restricts() && b.once("sandbox") {
+		b.add(Row{Kind: Start, Label: "Sandbox", Summary: "each skill runs in a sandbox of its own, and so do commands (level " + string(level) + ")"})
 	}
 }
 
@@ -128,6 +133,8 @@ func reached(limit string) string {
 		event.LimitDepth:     "The limit on the depth of delegation was reached.",
 		event.LimitLoop:      "The Expert repeated itself.",
 		event.LimitWorkspace: "The workspace grew too large.",
+		event.LimitDisk:      "Programs added too much to the disk, three times.",
+		event.LimitMemory:    "Programs used too much memory, three times.",
 	}[limit], "The limit was reached: "+cmp.Or(limit, "unknown"))
 }
 

@@ -13,9 +13,11 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -59,7 +61,7 @@ func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (
 	c := s.npmCommand(dir, command, flags...)
 	c.Args = append(c.Args, "--noproxy=") // a variable cannot make it empty
 	if landlock.Available() == nil {
-		c.Policy = &landlock.Policy{Write: []string{"/"}} // the proxy is all that it can connect to
+		c.Policy = &policy.Policy{Level: expert.SandboxLandlock, Write: []string{"/"}} // the proxy is all that it can connect to
 	}
 	c.Set = setup(s.Environ)
 	maps.DeleteFunc(c.Set, func(name, _ string) bool {

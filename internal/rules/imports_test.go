@@ -29,7 +29,8 @@ var arrows = []arrow{
 	{"internal/version", ""},
 	{"internal/secret", ""},
 	{"internal/terminal", ""},
-	{"internal/workspace", "internal/wording"},
+	{"internal/filename", ""},
+	{"internal/workspace", "internal/filename internal/wording"},
 	{"internal/owner", ""},
 	{"internal/privatefile", ""},
 	{"internal/userfile", ""},
@@ -44,7 +45,9 @@ var arrows = []arrow{
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
 	{"internal/egress/server", "internal/egress/... internal/sandbox internal/secret internal/terminal"},
-	{"internal/sandbox/...", "event expert internal/egress internal/env internal/sandbox/landlock"},
+	{"internal/sandbox/probe", "expert internal/privatefile internal/sandbox/landlock internal/userfile"}, // its cache is a private file of the user
+	{"internal/sandbox/selfcheck", ""},
+	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filename internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
 	{"internal/narrate", values + "internal/wording"},
 
 	// The interfaces. They do not know each other.
@@ -57,7 +60,7 @@ var arrows = []arrow{
 	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},
 	{"internal/programs", "internal/userfile internal/wording internal/workspace"},
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
-	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/sandbox/landlock internal/userfile internal/wording"},
+	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/userfile internal/wording"},
 
 	{"internal/consent", values + "model internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 
@@ -69,9 +72,9 @@ var arrows = []arrow{
 	{"internal/providers/wire/wiretest", values + "model"},                                         // made for tests
 	{"internal/providers", values + "model internal/manifest internal/netaddr internal/userfile internal/wording"},
 	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/terminal internal/toml internal/userfile internal/wording"},
-	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/programs internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
+	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/programs internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/userfile internal/egress"},
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/egress"},
-	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
+	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
 
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a
 	// process of its own, with a proxy or an engine.
@@ -80,15 +83,21 @@ var arrows = []arrow{
 	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
 		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace internal/packages internal/sandbox/... internal/egress"},
 
+	// A security audit.
+	{"internal/audit", "internal/terminal internal/userfile internal/wording"},
+	// It attacks what jobs use, through the same functions.
+	{"internal/audit/probes", values + ". engine model skill store/... internal/audit internal/consent internal/egress internal/env internal/manifest internal/netaddr internal/programs internal/protect " +
+		"internal/providers internal/providers/wire internal/sandbox/... internal/secret internal/skills/mcp internal/state internal/terminal internal/userfile internal/workspace"},
+
 	// Jobs of another program.
 	{"internal/original", values + "store internal/secret internal/userfile"},
 
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
-	{"cmd/...", ". internal/cli/... internal/process internal/sandbox"}, // main hardens the process before anything else
+	{"cmd/...", ". internal/cli/... internal/process internal/sandbox internal/sandbox/hostile"}, // main hardens the process before anything else
 
 	// Tests.
 	{"internal/rules", ""},

@@ -25,7 +25,11 @@ var importReservations = []reservation{
 		what: "net net/http/... net/rpc/... net/smtp crypto/tls",
 		// What can dial in golang.org/x/net is not among the libraries.
 		// The socket between perstack and its supervisor is a net.UnixConn.
-		only: "internal/egress internal/sandbox internal/sandbox/selftest internal/providers/... internal/skills/mcp/... internal/runtimes/...",
+		// A sandbox has a listener, which internal/skills hands from the process that holds the
+		// sandbox to the proxy.
+		// An audit attacks the proxy with a network of its own; the program that it starts tries to
+		// reach its listener.
+		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/...",
 		why:  "this package has nothing to do with the network",
 	},
 	{
@@ -60,7 +64,7 @@ var nameReservations = []reservation{
 		what: "net.Dial net.DialTimeout net.DialTCP net.DialUDP net.DialIP net.DialUnix net.Dialer tls.Dial tls.DialWithDialer tls.Dialer " +
 			"net.LookupHost net.LookupIP net.LookupAddr net.LookupTXT net.DefaultResolver net.Resolver " +
 			"http.Get http.Head http.Post http.PostForm http.DefaultClient http.DefaultTransport http.Transport http.Client{}",
-		only: "internal/egress internal/sandbox/selftest internal/providers/... internal/runtimes/docker/api", // the self-test tries what must fail
+		only: "internal/egress internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/runtimes/docker/api", // self-tests try what must fail
 		why:  "only internal/egress and internal/providers dial out, and internal/runtimes/docker/api to a local socket; a client is handed in",
 	},
 	{
@@ -72,19 +76,20 @@ var nameReservations = []reservation{
 		what: "os.Getenv os.LookupEnv os.Environ os.ExpandEnv os.Setenv os.Unsetenv os.Clearenv syscall.Getenv syscall.Environ",
 		// . for programs that hand in no environment. In a container there is no host.Host, and
 		// internal/process removes what both have read.
-		only: "internal/cli/host internal/process internal/runtimes/docker/inside .",
+		// The hostile program of an audit reports what it got.
+		only: "internal/cli/host internal/process internal/runtimes/docker/inside internal/sandbox/hostile .",
 		why:  "only internal/cli/host reads the environment of the process, so that a secret has one way in",
 	},
 	{
 		// A supervisor and the program in a container are told by their arguments what they are,
 		// and end without going back to main. A second signal ends the process at once.
 		what: "os.Args os.Exit",
-		only: "cmd/... internal/process internal/runtimes/docker/inside internal/sandbox",
+		only: "cmd/... internal/process internal/runtimes/docker/inside internal/sandbox internal/sandbox/hostile",
 		why:  "the process belongs to main; arguments are handed in, and an error is handed back",
 	},
 	{
 		what: "os.Stdin os.Stdout os.Stderr os.Getwd os.Chdir fmt.Print fmt.Printf fmt.Println slog.Default",
-		only: "cmd/... internal/cli/host internal/runtimes/docker/inside", // which is main in a container
+		only: "cmd/... internal/cli/host internal/runtimes/docker/inside internal/sandbox/hostile", // which are main in a container and in an audit
 		why:  "the process belongs to main; streams, directory and logger are handed in",
 	},
 	{
@@ -96,7 +101,7 @@ var nameReservations = []reservation{
 	},
 	{
 		what: "context.Background context.TODO",
-		only: "cmd/... internal/runtimes/docker/inside", // which is main in a container
+		only: "cmd/... internal/runtimes/docker/inside internal/sandbox/hostile", // which are main in a container and in an audit
 		why:  "a context that cannot be cancelled outlives its run; take it from the caller",
 	},
 }

@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // Landlock can only restrict the calling process, and Go runs no code of ours between fork
@@ -31,35 +33,66 @@ const (
 )
 
 // startConfined starts a program under its policy, and returns when it runs.
-func (k *supervisorLoop) startConfined(r request) (pid int, err error) {
+func (k *supervisorLoop) startConfined(r request) (*runningProgram, error) {
+	p, err := policy.Decode(r.policy)
+	if err != nil {
+		return nil, err
+	}
+	pid, heard, group, err := startSelf(confinedName, r, &syscall.SysProcAttr{Setsid: true}, k.groups.program(r.id, p.Limits))
+	if err != nil {
+		return nil, err
+	}
+	defer heard.Close()
+	told, _ := io.ReadAll(io.LimitReader(heard, maxReport)) // nothing, if all went well
+	if len(told) > 0 {
+		wait(pid)
+		group.remove()
+		return nil, notStarted(told)
+	}
+	w := limitedProgram(pid, p.Limits, group)
+	w.holdProcEntries()
+	return w, nil
+}
+
+// startSelf starts this binary with the streams of a program, the request for it, and a pipe
+// for its report. It returns the control group if that is used, and removes it otherwise.
+func startSelf(name string, r request, sys *syscall.SysProcAttr, group *programGroup) (pid int, heard *os.File, in *programGroup, err error) {
+	defer func() {
+		if in == nil {
+			group.remove()
+		}
+	}()
 	file, err := requestFile(&r.message)
 	if err != nil {
-		return 0, err
+		return 0, nil, nil, err
 	}
 	defer file.Close()
 	heard, report, err := os.Pipe()
 	if err != nil {
-		return 0, err
+		return 0, nil, nil, err
 	}
-	defer heard.Close()
+	defer report.Close()
 	self, err := ownProgram()
 	if err == nil {
-		pid, err = fork(self, []string{confinedName}, []string{}, append(r.files[1:4:4], file, report))
+		in, err = group.start(sys, func(sys *syscall.SysProcAttr) (err error) {
+			pid, err = fork(self, []string{name}, []string{}, append(r.files[:3:3], file, report), sys)
+			return err
+		})
 	}
-	report.Close()
 	if err != nil {
-		return 0, err
+		heard.Close()
+		return 0, nil, nil, err
 	}
-	told, _ := io.ReadAll(io.LimitReader(heard, maxReport)) // nothing, if all went well
-	if len(told) == 0 {
-		return pid, nil
-	}
-	wait(pid)
-	m, err := decode(told)
+	return pid, heard, in, nil
+}
+
+// notStarted reads the report that a program could not be started.
+func notStarted(report []byte) error {
+	m, err := decode(report)
 	if err != nil || m.kind != kindFailed {
-		return 0, errProtocol
+		return errProtocol
 	}
-	return 0, failure(m)
+	return failure(m)
 }
 
 // sealed are the changes that a request file no longer allows. They also identify it: a
@@ -106,16 +139,19 @@ func becomeConfinedProgram() {
 
 // execConfined applies the policy and executes the program. It returns only if it fails.
 func execConfined() error {
-	m, err := readRequest()
+	m, err := readRequest(requestFD)
 	if err != nil {
 		return err
 	}
-	c, err := landlock.Decode(m.policy)
+	p, err := policy.Decode(m.policy)
 	if err != nil {
 		return err
 	}
 	couldRun := unix.Access(m.path, unix.X_OK) == nil
-	if err := c.Restrict(); err != nil {
+	limits := p.Limits
+	limits.Tasks = 0 // the kernel would count the other processes of the user too
+	limitResources(limits)
+	if err := landlockPolicy(p).Restrict(); err != nil {
 		return errors.New(err.Error()) // without its errno, which would seem to be about the program
 	}
 	err = explain(m.path, syscall.Exec(m.path, m.argv, m.env))
@@ -125,8 +161,8 @@ func execConfined() error {
 	return err
 }
 
-func readRequest() (message, error) {
-	f := os.NewFile(requestFD, "request")
+func readRequest(fd uintptr) (message, error) {
+	f := os.NewFile(fd, "request")
 	defer f.Close()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return message{}, err
@@ -142,12 +178,16 @@ func readRequest() (message, error) {
 	return m, err
 }
 
-// noteConfined records what the policy of a program asks of the supervisor.
-func (w *runningProgram) noteConfined(text string) {
-	if c, err := landlock.Decode(text); err == nil { // the process decoded it a moment ago
-		w.maxTasks = c.MaxTasks
+// landlockPolicy is the part of a policy that Landlock enforces.
+func landlockPolicy(p *policy.Policy) *landlock.Policy {
+	l := &landlock.Policy{Read: slices.Clone(p.Read), Write: slices.Clone(p.Write), Ports: p.Ports}
+	switch w := p.Workspace; {
+	case w.CanWrite():
+		l.Write = append(l.Write, w.Path)
+	case w.CanRead():
+		l.Read = append(l.Read, w.Path)
 	}
-	w.holdProcEntries()
+	return l
 }
 
 // holdProcEntries keeps the program's files in /proc open; see [landlock.ProcEntries]. One

@@ -14,7 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -29,15 +31,15 @@ func confined(t *testing.T, c Command) Command {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Policy = &landlock.Policy{Read: append(landlock.SystemPaths(), exe), Write: append(landlock.WritableDevices(), c.Dir)}
+	c.Policy = &policy.Policy{Level: expert.SandboxLandlock, Read: append(landlock.SystemPaths(), exe), Write: append(landlock.WritableDevices(), c.Dir)}
 	return c
 }
 
-// A program does not notice how it came into its sandbox: what it gets is what it would get
+// A program does not notice, at any level, how it came into its sandbox: what it gets is what it would get
 // without, down to its descriptors and signals.
 func TestPolicyChangesNothingElse(t *testing.T) {
 	dir := t.TempDir()
-	status := regexp.MustCompile(`(?m)^(SigBlk|SigIgn|SigCgt|SigPnd|ShdPnd|Umask|Uid|Gid|CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs):.*$`)
+	status := regexp.MustCompile(`(?m)^(SigBlk|SigIgn|SigCgt|SigPnd|ShdPnd|Umask|Uid|Gid|CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs):.*$`)
 	for name, tt := range map[string]struct {
 		command Command
 		keep    *regexp.Regexp // of the output; nil for all
@@ -69,9 +71,13 @@ func TestPolicyChangesNothingElse(t *testing.T) {
 				}
 				return fmt.Sprintf("exit %d %s\n%s%s", o.ExitCode, o.Signal, out, o.Stderr)
 			}
-			free, locked := said(c), said(confined(t, c))
-			if free != locked {
-				t.Errorf("without a policy:\n%s\nwith a policy:\n%s", free, locked)
+			free := said(c)
+			full := inside(t, c)
+			full.Set = c.Set
+			for level, c := range map[string]Command{"landlock": confined(t, c), "full": full} {
+				if locked := said(c); free != locked {
+					t.Errorf("without a policy:\n%s\nat level %s:\n%s", free, level, locked)
+				}
 			}
 			if name == "session" && free != "exit 0 \nown\n" {
 				t.Errorf("session: %s", free)
@@ -201,7 +207,7 @@ func TestPolicyTooLong(t *testing.T) {
 // A user who starts the program under the name of the confined process gets the program, and
 // none of the user's files is touched.
 func TestPolicyByHand(t *testing.T) {
-	for _, name := range []string{confinedName, supervisorName} {
+	for _, name := range []string{confinedName, supervisorName, firstName} {
 		c := self(t, "args")
 		file := func(name string) *os.File {
 			f, err := os.Create(filepath.Join(c.Dir, name))
@@ -239,17 +245,17 @@ func TestPolicyKilledOnTheWay(t *testing.T) {
 	}
 	defer null.Close()
 	type result struct {
-		pid int
-		err error
+		program *runningProgram
+		err     error
 	}
 	done := make(chan result)
 	before := children(os.Getpid())
 	go func() {
-		pid, err := new(supervisorLoop).startConfined(request{
+		program, err := new(supervisorLoop).startConfined(request{
 			message: message{kind: kindStart, path: "/bin/sleep", argv: []string{"sleep", "3600"}, policy: text},
 			files:   []*os.File{null, null, null, null},
 		})
-		done <- result{pid, err}
+		done <- result{program, err}
 	}()
 	eventually(t, "the program is starting", func() bool {
 		for _, pid := range children(os.Getpid()) {
@@ -264,7 +270,7 @@ func TestPolicyKilledOnTheWay(t *testing.T) {
 	if r.err != nil {
 		t.Fatal(r.err)
 	}
-	if status := wait(r.pid); status.Signal() != unix.SIGKILL {
+	if status := wait(r.program.pid); status.Signal() != unix.SIGKILL {
 		t.Errorf("status %v", status)
 	}
 }

@@ -58,7 +58,7 @@ func TestPolicyPrograms(t *testing.T) {
 			c = confined(t, c)
 			c.Policy.Read = append(c.Policy.Read, prefix(t, path))
 			c.Policy.Ports = []uint16{uint16(port)}
-			c.Policy.MaxTasks = 128
+			c.Policy.Limits.Tasks = 128
 			if o := run(t, c); o.ExitCode != 0 || !strings.HasSuffix(o.Stdout.String(), "fine\n") || o.Stderr.String() != "" {
 				t.Errorf("exit %d %s\n%s%s", o.ExitCode, o.Signal, o.Stdout, o.Stderr)
 			}

@@ -22,6 +22,17 @@ import (
 // playMore has the roles of processes that try to outlive us.
 func playMore(role string, args []string) int {
 	switch role {
+	case "visit":
+		return playVisit(args)
+	case "vandal":
+		return playVandal(args)
+	case "move": // says by which call it could
+		for _, flags := range []uint{0, unix.RENAME_EXCHANGE} {
+			_ = os.Mkdir(args[1], 0o700)
+			if unix.Renameat2(unix.AT_FDCWD, args[0], unix.AT_FDCWD, args[1], flags) == nil {
+				fmt.Println("moved with flags", flags)
+			}
+		}
 	case "family":
 		return playFamily(args[0], args[1])
 	case "fork": // leaves one in a session of its own and is gone
@@ -45,6 +56,10 @@ func playMore(role string, args []string) int {
 	case "threads":
 		n, _ := strconv.Atoi(args[0])
 		return playThreads(n)
+	case "resources":
+		return playResources()
+	case "waste":
+		return playWaste(args[0], args[1])
 	case "probe":
 		return playProbe(args[0] == "run")
 	}
@@ -236,10 +251,10 @@ func playLost(dir, how string) int {
 func isStopped(s *Supervisor) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.link == nil {
+	if s.commands[""] == nil {
 		return false
 	}
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.link.process.Pid))
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.commands[""].process.Pid))
 	return strings.Contains(string(stat), ") T ")
 }
 
@@ -255,7 +270,7 @@ func playPair() int {
 		o, err := s.Run(context.Background(), c)
 		fmt.Print(o.Stdout, err, "\n")
 	}
-	guard := other.link.process.Pid
+	guard := other.commands[""].process.Pid
 	fmt.Println(one.Close(), alive(guard), other.Close(), alive(guard))
 	return 0
 }

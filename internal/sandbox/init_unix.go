@@ -9,6 +9,10 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
+	"github.com/perstack-go/perstack/internal/sandbox/probe"
+	"github.com/perstack-go/perstack/internal/sandbox/selfcheck"
 )
 
 const (
@@ -16,6 +20,10 @@ const (
 	supervisorName = "perstack-supervisor"
 	// leaseFD is its socket to perstack.
 	leaseFD = 3
+	// holderFD is a file with the policy of the sandbox that it holds, if it holds one.
+	holderFD = 4
+	// groupFD is the directory of its control groups, if it has one; see group_linux.go.
+	groupFD = 5
 )
 
 // initCalled is closed when main has called Init. It is a fact about the program, not
@@ -35,9 +43,14 @@ func Init() {
 		// Not os.Exit: in a program built with -race it waits for a second, and perstack
 		// waits for this process.
 		unix.CloseOnExec(leaseFD)
+		unix.CloseOnExec(holderFD)
+		unix.CloseOnExec(groupFD)
 		syscall.Exit(serve(os.NewFile(leaseFD, "perstack")))
 	}
+	becomeFirstProcess()
 	becomeConfinedProgram()
+	selfcheck.Init(os.Args)
+	probe.Init(os.Args)
 	markInit()
 }
 
@@ -47,8 +60,9 @@ func isSocket(fd int) bool {
 }
 
 // startSupervisor starts this program again with nothing but the socket: without
-// environment, streams or terminal. The caller closes ended when the process has ended.
-func startSupervisor(ended <-chan struct{}) (process *os.Process, ours socket, err error) {
+// environment, streams or terminal. The caller closes ended when the process has ended. With a
+// policy of level full, the process holds a sandbox.
+func startSupervisor(ended <-chan struct{}, p *policy.Policy, g *groups) (process *os.Process, ours socket, err error) {
 	select {
 	case <-initCalled:
 	default:
@@ -64,15 +78,27 @@ func startSupervisor(ended <-chan struct{}) (process *os.Process, ours socket, e
 		return nil, socket{}, err
 	}
 	defer theirs.Close()
-	err = withoutPrivileges(func() error {
+	attr := &os.ProcAttr{Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, theirs}, Sys: supervisorAttributes()}
+	restrict := withoutPrivileges
+	if p != nil {
+		file, err := holdSandbox(attr, p)
+		if err != nil {
+			ours.conn.Close()
+			return nil, socket{}, err
+		}
+		defer file.Close()
+		restrict = withoutNewPrivileges
+	}
+	if g != nil {
+		for len(attr.Files) < groupFD {
+			attr.Files = append(attr.Files, null)
+		}
+		attr.Files = append(attr.Files, g.dir)
+	}
+	err = restrict(func() error {
 		path, err := ownProgram()
 		if err == nil {
-			process, err = os.StartProcess(path, []string{supervisorName}, &os.ProcAttr{
-				Dir:   "/",
-				Env:   []string{},
-				Files: []*os.File{null, null, null, theirs},
-				Sys:   supervisorAttributes(),
-			})
+			process, err = os.StartProcess(path, []string{supervisorName}, attr)
 		}
 		return err
 	}, ended)
@@ -92,10 +118,10 @@ type supervisorPIDs struct {
 
 // start starts a supervisor process. has waits meanwhile, so that it cannot miss the new
 // process.
-func (f *supervisorPIDs) start(ended <-chan struct{}) (*os.Process, socket, error) {
+func (f *supervisorPIDs) start(ended <-chan struct{}, p *policy.Policy, g *groups) (*os.Process, socket, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	process, ours, err := startSupervisor(ended)
+	process, ours, err := startSupervisor(ended, p, g)
 	if err != nil {
 		return nil, socket{}, err
 	}

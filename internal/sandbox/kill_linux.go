@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -40,11 +41,13 @@ func (k *supervisorLoop) collect() bool {
 // processes would hold its pipes and outlive the run. It reports whether nothing is left.
 func (k *supervisorLoop) finish(w *runningProgram) bool {
 	_ = unix.Kill(-w.pid, unix.SIGKILL) // before the number is given back to the system
-	status := wait(w.pid)
+	status := w.status(wait(w.pid))
 	closeAll(w.procEntries...)
 	delete(k.running, w.pid)
 	delete(k.byID, w.id)
 	clean := k.sweep(w.pid)
+	w.exceeded = cmp.Or(w.exceeded, w.group.exceeded())
+	w.group.remove()
 	k.report(w, status)
 	return clean
 }
@@ -145,7 +148,7 @@ func (k *supervisorLoop) reapAll(all map[int]proc) (any bool) {
 		delete(all, pid)
 		if w := k.running[pid]; w != nil {
 			delete(k.running, pid)
-			k.report(w, status)
+			k.report(w, w.status(status))
 		}
 	}
 }

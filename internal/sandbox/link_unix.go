@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // startPatience is longer than the time for other answers: a program may lie on a slow disk.
@@ -25,11 +28,15 @@ type link struct {
 	patience time.Duration
 	since    uint64        // when the process began, as the system counts
 	gone     chan struct{} // closed when the process has ended and was cleaned up after
+	holds    bool          // it holds a sandbox
+	sandbox  string        // the name of that sandbox
+	listener net.Listener  // of that sandbox; nil for none
 
 	sending  sync.Mutex // one message at a time
 	closing  sync.Once
 	released atomic.Bool // release was called: no message is needed any more
 	pids     *supervisorPIDs
+	groups   *groups // the control groups of its programs; nil for none
 
 	mu       sync.Mutex
 	over     bool // no more starts
@@ -37,20 +44,32 @@ type link struct {
 	children map[uint64]*child
 }
 
-// newLink starts a supervisor process and waits until it is ready.
-func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs) (*link, error) {
+// newLink starts a supervisor process and waits until it is ready. If the command needs
+// namespaces, the process holds a sandbox for it.
+func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs, c Command) (*link, error) {
 	gone := make(chan struct{})
-	process, ours, err := pids.start(gone)
+	var held *policy.Policy
+	if c.inNamespaces() {
+		held = c.Policy
+	}
+	g := supervisorGroups()
+	process, ours, err := pids.start(gone, held, g)
 	if err != nil {
+		_ = g.remove() // nothing was started in it
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
 	l := &link{
 		socket: ours, process: process, patience: patience, since: startTime(process.Pid),
-		gone: gone, children: make(map[uint64]*child), pids: pids,
+		gone: gone, children: make(map[uint64]*child), pids: pids, groups: g,
+	}
+	if held != nil {
+		l.holds = true
+		l.sandbox = held.Name
 	}
 	_ = ours.conn.SetReadDeadline(time.Now().Add(startPatience))
 	waiting := context.AfterFunc(ctx, func() { _ = ours.conn.SetReadDeadline(time.Now()) })
-	m, _, err := l.socket.receive(maxAnswer, 0)
+	m, files, err := l.socket.receive(maxAnswer, 1)
+	defer closeAll(files...)
 	if waiting() {
 		_ = ours.conn.SetReadDeadline(time.Time{})
 	} else {
@@ -64,17 +83,36 @@ func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs) 
 		err = errProtocol
 	case m.text != "":
 		err = errors.New(m.text)
+	default:
+		l.listener, err = handOver(files, held, c.Accept)
 	}
 	if err != nil {
 		_ = process.Kill()
 		_, _ = process.Wait()
 		pids.forget(process.Pid)
+		_ = g.remove() // it has started no program
 		ours.conn.Close()
 		close(gone)
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
 	go l.listen()
 	return l, nil
+}
+
+// handOver gives the listener of a sandbox to the code that serves it.
+func handOver(files []*os.File, held *policy.Policy, accept func(net.Listener)) (net.Listener, error) {
+	if wanted := held != nil && held.Listener; wanted != (len(files) == 1) || wanted && accept == nil {
+		return nil, fmt.Errorf("%w: a listener is missing, or was not asked for", errProtocol)
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	listener, err := net.FileListener(files[0])
+	if err != nil {
+		return nil, err
+	}
+	accept(listener)
+	return listener, nil
 }
 
 // listen receives messages until the supervisor process has ended.
@@ -99,7 +137,11 @@ func (l *link) listen() {
 	if !well {
 		endOrphans(l.since, l.pids.has)
 	}
+	_ = l.groups.remove() // one that cannot be removed is, at a later start
 	l.socket.conn.Close()
+	if l.listener != nil { // it would keep the network of the sandbox, and wait for ever
+		_ = l.listener.Close()
+	}
 	l.mu.Lock()
 	for id, c := range l.children {
 		delete(l.children, id)
@@ -154,21 +196,29 @@ func failure(m message) error {
 		return ErrOutside
 	case ErrInterpreter.Error():
 		return ErrInterpreter
+	case ErrNotFound.Error():
+		return ErrNotFound
+	case ErrPermission.Error():
+		return ErrPermission
 	}
 	return errors.New(m.text)
 }
 
 // start has a program started.
 func (l *link) start(p program) (*child, error) {
-	dir := p.openDir
-	if dir == nil {
-		var err error
-		if dir, err = os.OpenFile(p.dir, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
-			return nil, err
+	files := []*os.File{p.stdin, p.stdout, p.stderr}
+	if !p.inNamespaces { // there, a directory of the machine would be a way out
+		dir := p.openDir
+		if dir == nil {
+			var err error
+			if dir, err = os.OpenFile(p.dir, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
+				return nil, err
+			}
+			defer dir.Close()
 		}
-		defer dir.Close()
+		files = append(files, dir)
 	}
-	c := &child{link: l, started: make(chan error, 1), ended: make(chan struct{})}
+	c := &child{link: l, confined: p.policy != "", started: make(chan error, 1), ended: make(chan struct{})}
 	l.mu.Lock()
 	if l.over {
 		l.mu.Unlock()
@@ -178,7 +228,7 @@ func (l *link) start(p program) (*child, error) {
 	c.id = l.last
 	l.children[c.id] = c
 	l.mu.Unlock()
-	err := l.send(&message{kind: kindStart, id: c.id, path: p.path, argv: p.argv, env: p.env, policy: p.policy}, dir, p.stdin, p.stdout, p.stderr)
+	err := l.send(&message{kind: kindStart, id: c.id, path: p.path, argv: p.argv, env: p.env, dir: p.dir, policy: p.policy}, files...)
 	if err != nil {
 		l.mu.Lock()
 		delete(l.children, c.id)
@@ -243,14 +293,15 @@ func (l *link) close() error {
 
 // A child is a program that the supervisor started for us.
 type child struct {
-	link    *link
-	id      uint64
-	started chan error    // told once
-	ended   chan struct{} // closed when it has ended
-	err     error         // set before ended is closed if the outcome is unknown
-	code    int
-	signal  syscall.Signal
-	limit   string // the limit that the supervisor killed it for, if any
+	link     *link
+	id       uint64
+	confined bool          // it has a policy
+	started  chan error    // told once
+	ended    chan struct{} // closed when it has ended
+	err      error         // set before ended is closed if the outcome is unknown
+	code     int
+	signal   syscall.Signal
+	limit    string // the limit that the supervisor killed it for, if any
 }
 
 // tell reports how the start went; later calls do nothing.

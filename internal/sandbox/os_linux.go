@@ -116,10 +116,21 @@ func environmentBlock(stat []byte) (from, to int64, err error) {
 // (see supervisorAttributes). The goroutine never unlocks the thread, so the thread ends
 // with it and is not used for anything else.
 func withoutPrivileges(start func() error, then <-chan struct{}) error {
+	return onThread(dropPrivileges, start, then)
+}
+
+// withoutNewPrivileges is for a process in a new user namespace. There the kernel gives it
+// other capabilities in place of those of the thread. The thread must keep its own: without
+// them, root could not map its number into the namespace.
+func withoutNewPrivileges(start func() error, then <-chan struct{}) error {
+	return onThread(noNewPrivileges, start, then)
+}
+
+func onThread(restrict, start func() error, then <-chan struct{}) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		err := dropPrivileges()
+		err := restrict()
 		if err == nil {
 			err = start()
 		}
@@ -147,8 +158,8 @@ const secureBits = 1<<0 | 1<<1 | // SECBIT_NOROOT, locked
 // dropPrivileges removes all capabilities from this thread. Each step alone would be
 // enough; together they hold even if one of them is wrong.
 func dropPrivileges() error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("keep commands from gaining rights: %w", err)
+	if err := noNewPrivileges(); err != nil {
+		return err
 	}
 	// Dropping the bounding set and setting secure bits need a capability, and matter only
 	// to a process that has some.
@@ -167,6 +178,13 @@ func dropPrivileges() error {
 		return fmt.Errorf("take the capabilities from commands: %w", err)
 	}
 	return checkPrivileges()
+}
+
+func noNewPrivileges() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("keep commands from gaining rights: %w", err)
+	}
+	return nil
 }
 
 const lastCapability = 63 // a set has 64 bits

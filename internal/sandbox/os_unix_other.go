@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // Other Unix systems have no subreaper and no /proc to list processes, so a process that
@@ -46,18 +48,47 @@ func (k *supervisorLoop) endAll() {
 }
 
 // startConfined is never called: see [landlock.Available].
-func (k *supervisorLoop) startConfined(request) (pid int, err error) { return 0, unix.ENOTSUP }
+func (k *supervisorLoop) startConfined(request) (*runningProgram, error) { return nil, unix.ENOTSUP }
 
-func (w *runningProgram) noteConfined(string) {}
+// groups and programGroup exist on Linux only.
+type (
+	groups       struct{ dir *os.File }
+	programGroup struct{}
+)
+
+func supervisorGroups() *groups { return nil }
+
+func takeGroups() *groups { return nil }
+
+func (g *groups) remove() error { return nil }
+
+// A heldSandbox exists on Linux only.
+type heldSandbox struct{}
+
+func holdSandbox(*os.ProcAttr, *policy.Policy) (*os.File, error) { return nil, unix.ENOTSUP }
+
+func takeSandbox() (*heldSandbox, error) { return nil, nil }
+
+func (*heldSandbox) build() (*os.File, error) { return nil, unix.ENOTSUP }
+
+func (k *supervisorLoop) startInside(request) (*runningProgram, error) { return nil, unix.ENOTSUP }
+
+func becomeFirstProcess() {}
 
 func (k *supervisorLoop) isLimited() bool { return false }
 
 func (k *supervisorLoop) count() {}
 
+func (k *supervisorLoop) weigh() {}
+
+func (l *link) descendants() []int { return nil }
+
 func becomeConfinedProgram() {}
 
 // withoutPrivileges just calls start: there are no capabilities here.
 func withoutPrivileges(start func() error, _ <-chan struct{}) error { return start() }
+
+func withoutNewPrivileges(start func() error, _ <-chan struct{}) error { return start() }
 
 // supervisorAttributes give the supervisor a session of its own.
 func supervisorAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

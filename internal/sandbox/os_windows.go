@@ -66,6 +66,8 @@ type link struct {
 	mu   sync.Mutex
 	over bool
 	live map[*child]struct{}
+
+	sandbox string // always empty: there are none
 }
 
 // supervisorPIDs is not needed here.
@@ -84,7 +86,7 @@ type child struct {
 	limit string
 }
 
-func newLink(context.Context, time.Duration, *supervisorPIDs) (*link, error) {
+func newLink(context.Context, time.Duration, *supervisorPIDs, Command) (*link, error) {
 	return &link{live: make(map[*child]struct{})}, nil
 }
 

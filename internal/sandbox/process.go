@@ -27,7 +27,7 @@ type process struct {
 
 // start starts a program without input, and collects its output.
 func (s *Supervisor) start(ctx context.Context, path string, c Command, env []string) (*process, error) {
-	l, err := s.connect(ctx)
+	l, err := s.connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -77,24 +77,34 @@ type program struct {
 	dir                   string
 	openDir               *os.File // may be nil
 	policy                string   // may be empty
+	inNamespaces          bool
 	stdin, stdout, stderr *os.File
 }
 
 // launch starts a command that was looked up and has its streams.
 func (s *Supervisor) launch(l *link, c Command, p program) (*child, error) {
-	p.argv, p.dir, p.openDir = append([]string{c.Program}, c.Args...), c.Dir, c.OpenDir
+	p.argv, p.dir, p.openDir, p.inNamespaces = append([]string{c.Program}, c.Args...), c.Dir, c.OpenDir, c.inNamespaces()
 	if c.Policy != nil {
 		var err error
 		if p.policy, err = c.Policy.Encode(); err != nil {
 			return nil, startError(c.Program, err)
 		}
 	}
+	watched := s.watchDisk(c.Policy)
 	started, err := l.start(p)
+	if err != nil {
+		watched(nil)
+	}
 	switch {
 	case err == nil:
+		watched(started.ended)
 		return started, nil
 	case s.isOver():
 		return nil, errClosed // Close was faster
+	case p.inNamespaces && errors.Is(err, ErrNotFound):
+		if found, lookErr := LookPath(c.Program, p.env); lookErr == nil && found != c.Program {
+			err = ErrOutside // the machine has it
+		}
 	}
 	return nil, startError(c.Program, err)
 }
@@ -133,9 +143,9 @@ func startError(program string, err error) error {
 		return fmt.Errorf("%w: %q", ErrOutside, program)
 	case errors.Is(err, ErrInterpreter):
 		return fmt.Errorf("%w: %q: %w", ErrNotFound, program, ErrInterpreter)
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrNotFound):
 		return fmt.Errorf("%w: %q", ErrNotFound, program)
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, ErrPermission):
 		return fmt.Errorf("%w: %q", ErrPermission, program)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%w: %q", ErrFormat, program)

@@ -41,7 +41,7 @@ func TestPolicyTooMany(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := confined(t, c)
-			c.Policy.MaxTasks = 60
+			c.Policy.Limits.Tasks = 60
 			c.Timeout = time.Minute
 			o, err := s.Run(t.Context(), c)
 			if err != nil || o.Exceeded != tooMany || o.Signal != "SIGKILL" || o.TimedOut || o.Cancelled {
@@ -77,7 +77,7 @@ func TestPolicyTooManyOfServer(t *testing.T) {
 	s := supervisor(t)
 	limited := func(c Command) Server {
 		c = confined(t, c)
-		c.Policy.MaxTasks = 60
+		c.Policy.Limits.Tasks = 60
 		made := server(c)
 		made.Policy = c.Policy
 		return made
@@ -100,5 +100,22 @@ func TestPolicyWithoutLimit(t *testing.T) {
 	o := run(t, confined(t, shell(t, `i=0; while [ $i -lt 100 ]; do sleep 0.6 & i=$((i+1)); done; wait; echo done`)))
 	if o.Stdout.String() != "done\n" || o.Exceeded != "" {
 		t.Errorf("outcome %+v", o)
+	}
+}
+
+// At level full the kernel refuses what is too many. It does not refuse it to user 0, whose
+// programs are counted and ended.
+func TestInsideTooMany(t *testing.T) {
+	c := inside(t, shell(t, `i=0; while [ $i -lt 100 ]; do sleep 3600 & i=$((i+1)); done; sleep 10; echo all started`))
+	c.Policy.Limits.Tasks = 60
+	c.Timeout = time.Minute
+	s := supervisor(t)
+	o, err := s.Run(t.Context(), c)
+	if err != nil || strings.Contains(o.Stdout.String(), "all started") && o.Exceeded == "" || o.TimedOut {
+		t.Errorf("outcome %+v, %v", o, err)
+	}
+	c = sh(c, "echo fine")
+	if got := said(t, s, c); got != "fine" {
+		t.Errorf("the next command: %s", got)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -19,18 +21,20 @@ type proc struct {
 	begun                       uint64 // clock ticks since the system started
 }
 
-// snapshot lists the descendants of this process. The list is not atomic and can miss a
+// snapshot lists the descendants of this process; see descendants.
+func snapshot() (all map[int]proc, vanished bool, err error) { return descendants(os.Getpid()) }
+
+// descendants lists the descendants of a process. The list is not atomic and can miss a
 // process while another one ends. A caller that must be sure takes several, and always
 // another one when a process vanished meanwhile: it may have left a child.
-func snapshot() (all map[int]proc, vanished bool, err error) {
-	self := os.Getpid()
-	if _, err := os.Stat(childList(self, self)); err != nil {
+func descendants(top int) (all map[int]proc, vanished bool, err error) {
+	if _, err := os.Stat(childList(top, top)); err != nil {
 		return allProcesses() // a kernel without CONFIG_PROC_CHILDREN
 	}
 	all = make(map[int]proc)
-	for next := []int{self}; len(next) > 0; next = next[1:] {
+	for next := []int{top}; len(next) > 0; next = next[1:] {
 		for _, pid := range children(next[0]) {
-			if _, seen := all[pid]; seen || pid == self {
+			if _, seen := all[pid]; seen || pid == top {
 				continue
 			}
 			p, err := readProc(pid)
@@ -172,10 +176,10 @@ func (p proc) signal(s unix.Signal) {
 	_ = unix.PidfdSendSignal(fd, s, nil, 0)
 }
 
-// isLimited reports whether a program has a limit of processes and threads.
+// isLimited reports whether a program has a limit that is checked regularly.
 func (k *supervisorLoop) isLimited() bool {
 	for _, w := range k.running {
-		if w.maxTasks > 0 && w.exceeded == "" {
+		if (w.maxTasks > 0 || w.maxMemory > 0) && w.exceeded == "" {
 			return true
 		}
 	}
@@ -185,6 +189,9 @@ func (k *supervisorLoop) isLimited() bool {
 // count kills the programs that have more processes and threads than allowed. When the
 // program itself has ended, collect kills what it started.
 func (k *supervisorLoop) count() {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(k.running)), func(w *runningProgram) bool { return w.maxTasks > 0 }) {
+		return
+	}
 	all, _, err := snapshot()
 	if err != nil {
 		return
@@ -201,18 +208,44 @@ func (k *supervisorLoop) count() {
 // process that left the session of its program and lost its parent can belong to any
 // program that started before it, and counts for each of them.
 func (k *supervisorLoop) tasks(w *runningProgram, all map[int]proc) (n int) {
-	for line := range lineages(all, k.self) {
-		mine, owned := false, false
-		for _, p := range line {
-			mine = mine || p.session == w.pid || p.pid == w.pid
-			owned = owned || k.running[p.session] != nil || k.running[p.pid] != nil
-		}
-		if mine || !owned && line[0].begun >= w.begun {
-			n += max(1, len(numericEntries("/proc/"+strconv.Itoa(line[0].pid)+"/task")))
-		}
+	for p := range k.processes(w, all) {
+		n += max(1, len(numericEntries("/proc/"+strconv.Itoa(p.pid)+"/task")))
 		if n > w.maxTasks {
 			break
 		}
 	}
 	return n
+}
+
+// processes goes through the processes that count for a program.
+func (k *supervisorLoop) processes(w *runningProgram, all map[int]proc) iter.Seq[proc] {
+	return func(yield func(proc) bool) {
+		for line := range lineages(all, k.self) {
+			mine, owned := false, false
+			for _, p := range line {
+				mine = mine || p.session == w.pid || p.pid == w.pid
+				owned = owned || k.running[p.session] != nil || k.running[p.pid] != nil
+			}
+			if (mine || !owned && line[0].begun >= w.begun) && !yield(line[0]) {
+				return
+			}
+		}
+	}
+}
+
+// descendants lists the processes of the programs of a supervisor process. The first process of a
+// command at level full is ours and has no files of the program; others cannot read its files.
+func (l *link) descendants() (pids []int) {
+	top := l.process.Pid
+	all, _, err := descendants(top)
+	if err != nil {
+		return nil
+	}
+	for pid := range all {
+		line := lineage(all, pid, top)
+		if len(line) > 1 || len(line) == 1 && !l.holds {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }

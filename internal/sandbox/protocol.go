@@ -14,10 +14,10 @@ import (
 type kind byte
 
 const (
-	kindStart  kind = iota + 1 // to the supervisor: start a program; four descriptors come along
-	kindSignal                 // to the supervisor: send a signal to the group of a program
+	kindStart  kind = iota + 1 // to the supervisor: start a program; its streams come along, and its directory
+	kindSignal                 // to the supervisor: send a signal to the group of a program; with a text, for a limit that it says
 
-	kindHello   // from the supervisor: it is ready, or why it is not
+	kindHello   // from the supervisor: it is ready, or why it is not; the listener of its sandbox comes along
 	kindStarted // from the supervisor: the program runs
 	kindFailed  // from the supervisor: it could not be started
 	kindEnded   // from the supervisor: it has ended, and its group is gone
@@ -30,11 +30,12 @@ type message struct {
 	path   string
 	argv   []string
 	env    []string
-	policy string // a [landlock.Policy] as text; empty for none
+	dir    string // where it starts in namespaces of its own; else a descriptor says that
+	policy string // a [policy.Policy] as text; empty for none
 	signal uint64
 	errno  uint64
 	code   uint64 // exit code, if no signal ended it
-	text   string // why it is not ready, did not start, or was killed by us
+	text   string // why it is not ready, did not start, or is killed by us
 }
 
 const (
@@ -51,9 +52,9 @@ var errProtocol = errors.New("the other side does not follow the protocol")
 func (m *message) fields() ([]any, error) {
 	switch m.kind {
 	case kindStart:
-		return []any{&m.id, &m.path, &m.argv, &m.env, &m.policy}, nil
+		return []any{&m.id, &m.path, &m.argv, &m.env, &m.dir, &m.policy}, nil
 	case kindSignal:
-		return []any{&m.id, &m.signal}, nil
+		return []any{&m.id, &m.signal, &m.text}, nil
 	case kindHello:
 		return []any{&m.text}, nil
 	case kindStarted:

@@ -13,6 +13,7 @@ func samples() []message {
 		{kind: kindStart, id: 1, path: "/bin/sh", argv: []string{"sh", "", "\x00\xff"}, env: []string{"A=b"}, policy: "{}"},
 		{kind: kindStart, id: 1<<64 - 1},
 		{kind: kindSignal, id: 2, signal: 15},
+		{kind: kindSignal, id: 2, signal: 9, text: "more than 4 GiB added to the disk"},
 		{kind: kindHello, text: "why not"},
 		{kind: kindStarted, id: 3},
 		{kind: kindFailed, id: 4, errno: 2},

@@ -17,10 +17,12 @@
 // same without a second process.
 //
 // A program with a policy (Linux) can reach what the policy allows and nothing else: no
-// other file, port or process; see package landlock. The supervisor then starts this binary
-// a third time, which applies the policy to itself and executes the program, so the program
-// is confined from its first instruction (confine_linux.go). A policy can also limit the
-// number of processes and threads.
+// other file, port or process. The supervisor then starts this binary a third time, which
+// applies the policy to itself and executes the program, so the program is confined from its
+// first instruction. At level landlock the kernel checks each access (confine_linux.go). At
+// level full the supervisor itself runs in namespaces in which nothing else exists
+// (holder_linux.go), and each program has a process table of its own (inside_linux.go). A
+// policy can also limit the number of processes and threads.
 //
 // Without a policy, a program can read and write what the operating system lets the user
 // read and write; only a container prevents that. It can write to a terminal that it finds
@@ -37,12 +39,15 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // A Command is a program to be run to its end.
@@ -61,7 +66,10 @@ type Command struct {
 	// Policy is what the program and all it starts can reach; nil for everything that the
 	// user can. If the kernel cannot enforce the policy, the program does not start. It
 	// works on Linux only.
-	Policy *landlock.Policy
+	Policy *policy.Policy
+	// Accept is given the listener of a new sandbox of level full, before its first program
+	// starts. It serves the listener until that fails, which it does when the sandbox ends.
+	Accept func(net.Listener)
 
 	Timeout   time.Duration // 0 means none
 	Grace     time.Duration // between the request to end and the kill; 0 means 2 seconds
@@ -144,9 +152,22 @@ func (c *Command) validate() error {
 		if err := c.Policy.Validate(); err != nil {
 			return errors.Join(ErrInvalid, err)
 		}
-		return landlock.Available()
+		if c.Policy.Level == expert.SandboxLandlock {
+			return landlock.Available()
+		}
 	}
 	return nil
+}
+
+// inNamespaces reports whether the program runs in namespaces of its own.
+func (c *Command) inNamespaces() bool { return c.Policy != nil && c.Policy.Level == expert.SandboxFull }
+
+// lookUp finds the program. In namespaces of its own, only a process inside can do that.
+func (c *Command) lookUp(env []string) (string, error) {
+	if c.inNamespaces() {
+		return c.Program, nil
+	}
+	return LookPath(c.Program, env)
 }
 
 // gitWithoutSystem makes git ignore /etc/gitconfig. That file can contain passwords and no

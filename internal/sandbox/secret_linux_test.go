@@ -31,7 +31,7 @@ func playProbe(gently bool) int {
 		return 1
 	}
 	for name, pid := range map[string]int{"supervisor": guard, "perstack": p.parent} {
-		probe(name, pid, gently)
+		probeProcess(name, pid, gently)
 	}
 	status, err := os.ReadFile("/proc/self/status")
 	fmt.Printf("%s%v\n", status, err)
@@ -41,7 +41,7 @@ func playProbe(gently bool) int {
 	return 0
 }
 
-func probe(name string, pid int, gently bool) {
+func probeProcess(name string, pid int, gently bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	send := func(way string, got []byte, err error) {
 		denied := errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"os"
@@ -20,7 +21,9 @@ type supervisorLoop struct {
 	self        int
 	running     map[int]*runningProgram // by process number, which is that of the group and session
 	byID        map[uint64]*runningProgram
-	unreachable bool // a message to perstack could not be sent
+	unreachable bool         // a message to perstack could not be sent
+	held        *heldSandbox // the sandbox that this process holds; nil for none
+	groups      *groups      // where programs get control groups; nil for none
 }
 
 // A runningProgram is a program that the supervisor started.
@@ -29,9 +32,13 @@ type runningProgram struct {
 	pid   int
 	begun uint64 // as the system counts
 
-	maxTasks    int        // processes and threads that it may have; 0 for any number
-	exceeded    string     // the limit that it was killed for
-	procEntries []*os.File // its files in /proc; see holdProcEntries
+	maxTasks     int           // processes and threads that it may have; 0 for any number
+	maxMemory    int64         // bytes that it may have; 0 for any number
+	sharedBefore int64         // shared memory of the machine when it started, in bytes
+	exceeded     string        // the limit that it was killed for
+	procEntries  []*os.File    // its files in /proc; see holdProcEntries
+	group        *programGroup // its control group; nil for none
+	outcome      *os.File      // what its first process reports at the end; nil if the program is the first
 }
 
 // A request is a message with the descriptors that came along.
@@ -69,18 +76,14 @@ func serve(lease *os.File) int {
 	}
 	k := &supervisorLoop{socket: perstack, self: os.Getpid(), running: make(map[int]*runningProgram), byID: make(map[uint64]*runningProgram)}
 	ReserveThreads(spareThreads)
-	hello := &message{kind: kindHello}
-	if err := k.prepare(); err != nil {
-		hello.text = err.Error()
-	}
-	if k.socket.send(hello) != nil || hello.text != "" {
+	if !k.greet() {
 		return 1
 	}
 	requests, handled := make(chan request), make(chan struct{})
 	go k.read(requests, handled)
 
 	again := time.NewTimer(math.MaxInt64)
-	count, counting := time.NewTimer(math.MaxInt64), false
+	count, counting, counted := time.NewTimer(math.MaxInt64), false, 0
 	for {
 		clean := true
 		select {
@@ -97,6 +100,9 @@ func serve(lease *os.File) int {
 		case <-count.C:
 			counting = false
 			k.count()
+			if counted++; counted%2 == 0 { // every 500 ms
+				k.weigh()
+			}
 		}
 		if !counting && k.isLimited() {
 			counting = true
@@ -112,15 +118,41 @@ func serve(lease *os.File) int {
 	}
 }
 
-// prepare makes sure that the safeguards are in place, or returns which one is not.
-func (k *supervisorLoop) prepare() error {
-	if err := Harden(); err != nil {
-		return err
+// greet gets ready and tells perstack, and reports whether both worked.
+func (k *supervisorLoop) greet() bool {
+	hello := &message{kind: kindHello}
+	listener, err := k.prepare()
+	if err != nil {
+		hello.text = err.Error()
+		hello.text = hello.text[:min(len(hello.text), maxReason)]
 	}
-	if err := checkPrivileges(); err != nil {
-		return err
+	var files []*os.File
+	if listener != nil {
+		defer listener.Close()
+		files = append(files, listener)
 	}
-	return canSweep()
+	return k.socket.send(hello, files...) == nil && err == nil
+}
+
+// prepare makes sure that the safeguards are in place, or returns which one is not. A process
+// that holds a sandbox returns the listener of it.
+func (k *supervisorLoop) prepare() (listener *os.File, err error) {
+	k.groups = takeGroups()
+	if k.held, err = takeSandbox(); err != nil {
+		return nil, err
+	}
+	if err = Harden(); err != nil {
+		return nil, err
+	}
+	if k.held != nil {
+		listener, err = k.held.build()
+	} else {
+		err = checkPrivileges()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listener, canSweep()
 }
 
 // read passes on the messages of perstack, each after the one before was handled: while a
@@ -142,10 +174,11 @@ func (k *supervisorLoop) read(requests chan<- request, handled <-chan struct{}) 
 func (k *supervisorLoop) handle(r request) bool {
 	defer closeAll(r.files...)
 	switch {
-	case r.kind == kindStart && len(r.files) == 4 && k.byID[r.id] == nil && len(r.argv) > 0:
+	case r.kind == kindStart && len(r.files) == k.startFiles() && k.byID[r.id] == nil && len(r.argv) > 0:
 		k.start(r)
 	case r.kind == kindSignal && len(r.files) == 0 && (r.signal == uint64(unix.SIGTERM) || r.signal == uint64(unix.SIGKILL)):
 		if w := k.byID[r.id]; w != nil { // it may have ended meanwhile
+			w.exceeded = cmp.Or(w.exceeded, r.text)
 			_ = unix.Kill(-w.pid, syscall.Signal(r.signal)) // the group may be empty
 		}
 	default:
@@ -154,33 +187,48 @@ func (k *supervisorLoop) handle(r request) bool {
 	return true
 }
 
-// start starts a program in a session of its own, whose process group has the number of
+// startFiles is how many descriptors come with a request: the streams of the program, and its
+// directory unless the process holds a sandbox.
+func (k *supervisorLoop) startFiles() int {
+	if k.held != nil {
+		return 3
+	}
+	return 4
+}
+
+// start starts a program, as the sandbox demands that it is for.
+func (k *supervisorLoop) start(r request) {
+	start := k.startHere
+	if k.held != nil {
+		start = k.startInside
+	}
+	w, err := start(r)
+	if err != nil {
+		k.send(failed(r.id, err))
+		return
+	}
+	w.id, w.begun = r.id, startTime(w.pid)
+	k.running[w.pid], k.byID[r.id] = w, w
+	k.send(&message{kind: kindStarted, id: r.id})
+}
+
+// startHere starts a program in a session of its own, whose process group has the number of
 // the program. A group alone would keep the terminal: through /dev/tty a command could
 // draw on it, and type (TIOCSTI) into the shell of the user.
 //
 // The supervisor changes to the directory and the program inherits it: nothing else in
 // this process depends on the working directory, and an open directory cannot be swapped
 // for another.
-func (k *supervisorLoop) start(r request) {
-	var pid int
-	err := unix.Fchdir(int(r.files[0].Fd()))
-	if err == nil && r.policy == "" {
-		pid, err = fork(r.path, r.argv, r.env, r.files[1:])
-		err = explain(r.path, err)
-	} else if err == nil {
-		pid, err = k.startConfined(r)
+func (k *supervisorLoop) startHere(r request) (*runningProgram, error) {
+	if err := unix.Fchdir(int(r.files[3].Fd())); err != nil {
+		return nil, err
 	}
-	_ = unix.Chdir("/") // so that the directory does not stay in use
-	if err != nil {
-		k.send(failed(r.id, err))
-		return
-	}
-	w := &runningProgram{id: r.id, pid: pid, begun: startTime(pid)}
+	defer func() { _ = unix.Chdir("/") }() // so that the directory does not stay in use
 	if r.policy != "" {
-		w.noteConfined(r.policy)
+		return k.startConfined(r)
 	}
-	k.running[pid], k.byID[r.id] = w, w
-	k.send(&message{kind: kindStarted, id: r.id})
+	pid, err := fork(r.path, r.argv, r.env, r.files[:3], &syscall.SysProcAttr{Setsid: true})
+	return &runningProgram{pid: pid}, explain(r.path, err)
 }
 
 // failed is the message that a program did not start.
@@ -207,9 +255,9 @@ func explain(path string, err error) error {
 	return err
 }
 
-// fork starts a program with these files as its streams, in a session of its own.
-func fork(path string, argv, env []string, files []*os.File) (pid int, err error) {
-	attr := &syscall.ProcAttr{Env: env, Sys: &syscall.SysProcAttr{Setsid: true}}
+// fork starts a program with these files as its streams and further descriptors.
+func fork(path string, argv, env []string, files []*os.File, sys *syscall.SysProcAttr) (pid int, err error) {
+	attr := &syscall.ProcAttr{Env: env, Sys: sys}
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}

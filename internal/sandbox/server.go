@@ -38,7 +38,7 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*ServerProcess, 
 		return nil, err
 	}
 	env, _ := c.environment()
-	path, err := LookPath(c.Program, env)
+	path, err := c.lookUp(env)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*ServerProcess, 
 
 // start starts the program, or leaves nothing behind.
 func (r *ServerProcess) start(ctx context.Context, s *Supervisor, c Command, p program) error {
-	l, err := s.newLink(ctx)
+	l, err := s.newLink(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ func (r *ServerProcess) start(ctx context.Context, s *Supervisor, c Command, p p
 	r.Stdin, r.Stdout, r.Stderr = ours[0], stdout, stderr
 	go func() {
 		<-r.child.ended
+		s.noteLimit(r.child.limit)
 		r.err = s.endLink(l)
 		r.Stdin.Close()
 		var drained sync.WaitGroup

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/sandbox/disk"
 )
 
 // A Supervisor runs commands, and ends them with all they started: each when its call
@@ -21,10 +23,14 @@ import (
 type Supervisor struct {
 	connecting sync.Mutex // one at a time; not mu, because Close must not wait for a start
 
-	mu    sync.Mutex
-	link  *link              // to the process for commands; nil before the first. See link_*.go
-	links map[*link]struct{} // that one, and one for each server
-	over  bool
+	mu       sync.Mutex
+	commands map[string]*link   // to the processes for commands, by the sandbox they hold; "" without namespaces. See link_*.go
+	links    map[*link]struct{} // those, and one for each server
+	over     bool
+
+	disk     *disk.Watch // nil without a limit; see limits.go
+	onExcess func(Excess)
+	onLost   func()
 
 	patience time.Duration // with a supervisor process that does not answer
 	pids     supervisorPIDs
@@ -32,7 +38,7 @@ type Supervisor struct {
 
 // NewSupervisor returns a Supervisor. The program must have called [Init].
 func NewSupervisor() *Supervisor {
-	return &Supervisor{patience: defaultPatience, links: make(map[*link]struct{})}
+	return &Supervisor{patience: defaultPatience, commands: make(map[string]*link), links: make(map[*link]struct{})}
 }
 
 // defaultPatience is how long a supervisor process may take for what normally takes no
@@ -60,7 +66,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 		out.Cancelled = true
 		return out, nil
 	}
-	path, err := LookPath(c.Program, env)
+	path, err := c.lookUp(env)
 	if err != nil {
 		return out, err
 	}
@@ -77,12 +83,22 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 	out.Stdout, out.Stderr = p.output()
 	out.DurationMs = max(0, c.Now().Sub(begin).Milliseconds())
 	if err != nil {
+		if errors.Is(err, ErrLost) && c.inNamespaces() && s.onLost != nil {
+			s.onLost()
+		}
 		return out, err
 	}
 	out.ExitCode, out.Signal = p.status()
-	out.Exceeded = p.limit
+	if out.Exceeded = p.limit; out.Signal == "SIGXFSZ" && c.Policy != nil {
+		out.Exceeded = tooLargeFile(c.Policy.Limits.FileSize)
+	}
+	s.noteLimit(out.Exceeded)
 	return out, nil
 }
+
+// OnLost sets a function that is told each time a command was lost because the process that holds
+// its sandbox was killed. It is set before the first command.
+func (s *Supervisor) OnLost(told func()) { s.onLost = told }
 
 // Close kills every running command and server with all it started, without grace, and
 // waits until they have ended. Their calls return; later calls are cancelled before they
@@ -109,36 +125,52 @@ func (s *Supervisor) end() []*link {
 }
 
 func (s *Supervisor) isOver() bool {
-	_, over := s.current()
+	_, over := s.current("")
 	return over
 }
 
-// connect returns the link for commands, a new one if there is none. Other calls may wait
-// for the same link, so it is not cancelled with the context of this one.
-func (s *Supervisor) connect(ctx context.Context) (*link, error) {
+// connect returns the link for a command, a new one if there is none. Commands with the same
+// sandbox share it. Other calls may wait for the same link, so it is not cancelled with the
+// context of this one.
+func (s *Supervisor) connect(ctx context.Context, c Command) (*link, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
-	l, over := s.current()
+	key, err := c.sandboxKey()
+	if err != nil {
+		return nil, err
+	}
+	l, over := s.current(key)
 	if over {
 		return nil, errClosed
 	}
 	if l != nil && !l.isLost() {
 		return l, nil
 	}
-	fresh, err := s.newLink(context.WithoutCancel(ctx))
+	fresh, err := s.newLink(context.WithoutCancel(ctx), c)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.links, l) // it has ended
-	s.link = fresh
+	s.commands[key] = fresh
 	return fresh, nil
 }
 
-// newLink starts a supervisor process.
-func (s *Supervisor) newLink(ctx context.Context) (*link, error) {
-	l, err := newLink(ctx, s.patience, &s.pids)
+// sandboxKey tells apart the sandboxes that commands run in. Protected files are not part of
+// it: more can be found while the sandbox exists.
+func (c *Command) sandboxKey() (string, error) {
+	if !c.inNamespaces() {
+		return "", nil
+	}
+	p := *c.Policy
+	p.Hidden, p.Frozen, p.Pinned = nil, nil, nil
+	return p.Encode()
+}
+
+// newLink starts a supervisor process for a command or a server.
+func (s *Supervisor) newLink(ctx context.Context, c Command) (*link, error) {
+	l, err := newLink(ctx, s.patience, &s.pids, c)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +184,31 @@ func (s *Supervisor) newLink(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
+// EndSandbox ends the sandboxes of commands that have this name, with all that runs in them.
+func (s *Supervisor) EndSandbox(name string) error {
+	s.mu.Lock()
+	var ended []*link
+	for key, l := range s.commands {
+		if key != "" && l.sandbox == name {
+			delete(s.commands, key)
+			ended = append(ended, l)
+		}
+	}
+	s.mu.Unlock()
+	var err error
+	for _, l := range ended {
+		err = errors.Join(err, s.endLink(l))
+	}
+	return err
+}
+
+// currentLinks returns the links to the supervisor processes that run.
+func (s *Supervisor) currentLinks() []*link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.links))
+}
+
 // endLink kills what a server left behind.
 func (s *Supervisor) endLink(l *link) error {
 	err := l.close()
@@ -161,10 +218,10 @@ func (s *Supervisor) endLink(l *link) error {
 	return err
 }
 
-func (s *Supervisor) current() (l *link, over bool) {
+func (s *Supervisor) current(key string) (l *link, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.link, s.over
+	return s.commands[key], s.over
 }
 
 // ReserveThreads makes sure that this process has so many threads, even if they are idle.

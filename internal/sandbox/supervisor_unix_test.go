@@ -103,7 +103,7 @@ func TestSupervisorLateStart(t *testing.T) {
 		ended <- o
 	}()
 	<-begun
-	l, _ := s.current()
+	l, _ := s.current("")
 	l.release()
 	null, err := os.Open(os.DevNull)
 	if err != nil {

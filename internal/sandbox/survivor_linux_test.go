@@ -97,7 +97,7 @@ func TestNothingSurvivesCall(t *testing.T) {
 		s := supervisor(t)
 		done := begin(t.Context(), t, s, c)
 		up := allUp(t, dir)
-		guard := s.link.process.Pid
+		guard := s.commands[""].process.Pid
 		for range 2 {
 			if err := s.Close(); err != nil {
 				t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // proxyVariables returns the variables that make programs of a skill use its proxy and accept
@@ -33,7 +34,7 @@ func (s *set) proxyVariables(skill string) map[string]string {
 	}
 	if proxy := s.proxyURL(skill); proxy != "" {
 		set(proxy, "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
-		set("localhost,127.0.0.1", "NO_PROXY", "no_proxy")
+		set("localhost,127.0.0.1,::1", "NO_PROXY", "no_proxy")
 		set("1", "NODE_USE_ENV_PROXY")
 	}
 	return variables
@@ -50,8 +51,17 @@ func (s *set) commandVariables() map[string]string {
 	return variables
 }
 
-// proxyURL returns the address of a skill's listener, with its token; "" without a proxy.
+// proxyURL returns the address of a skill's listener, with its token; "" without a proxy. At level
+// full no other program can reach the listener, so there is no token.
 func (s *set) proxyURL(skill string) string {
+	if s.sandboxes != nil {
+		if b := s.sandboxes.bySkill[skill]; b != nil && b.sandboxes.full != nil {
+			if b.hasListener() {
+				return "http://" + policy.ProxyAddress
+			}
+			return ""
+		}
+	}
 	if s.sandboxes != nil && s.sandboxes.listeners != nil {
 		if address, ok := s.sandboxes.listeners.addresses[skill]; ok {
 			return address
@@ -105,23 +115,23 @@ var errListenersClosed = errors.New("the skills have ended")
 
 // openListeners opens a listener for each skill, which allows the hosts in its allowedDomains.
 func (s *set) openListeners(skills []*expert.Skill) (*listeners, error) {
-	var policy egress.ProxyConfig
+	var config egress.ProxyConfig
 	for _, k := range skills {
 		token := rand.Text()
 		s.site.Parts.Secrets.Add("PROXY_TOKEN", token) // programs print their variables
-		policy.Listeners = append(policy.Listeners, egress.Listener{
-			Name: s.expert.Key + " " + k.Name, Address: "127.0.0.1:0", Allow: k.AllowedDomains, Token: token,
+		config.Listeners = append(config.Listeners, egress.Listener{
+			Name: s.expert.Key + " " + k.Name, Address: "127.0.0.1:0", Allow: s.site.Sandboxes.hosts(k), Token: token,
 		})
 	}
 	ctx, end := context.WithCancelCause(context.WithoutCancel(s.ctx)) // skills outlive the call that starts them
-	proxy, err := egress.Listen(ctx, policy, egress.ProxyOptions{Report: s.reportAccess})
+	proxy, err := egress.Listen(ctx, config, egress.ProxyOptions{Report: s.reportAccess})
 	if err != nil {
 		end(nil)
 		return nil, fmt.Errorf("open the listeners of skills: %w", err)
 	}
 	l := &listeners{addresses: make(map[string]string, len(skills)), end: end, ended: make(chan struct{})}
 	for i, open := range proxy.Listeners() {
-		address := url.URL{Scheme: "http", User: url.UserPassword(egress.TokenUser, policy.Listeners[i].Token), Host: open.Address}
+		address := url.URL{Scheme: "http", User: url.UserPassword(egress.TokenUser, config.Listeners[i].Token), Host: open.Address}
 		l.addresses[skills[i].Name] = address.String()
 	}
 	go func() {
@@ -139,11 +149,14 @@ func (s *set) reportAccess(line egress.Line) error {
 	if a == nil {
 		return nil
 	}
-	action := "blocked"
+	access := event.ProxyAccess{Action: "blocked", Domain: a.Host, Port: a.Port, Reason: a.Reason, Listener: a.Listener}
 	if a.Allowed {
-		action = "allowed"
+		access.Action = "allowed"
 	}
-	s.req.Report(event.ProxyAccess{Action: action, Domain: a.Host, Port: a.Port, Reason: a.Reason, Listener: a.Listener})
+	if !a.Allowed && s.builtIn && a.Listener == engine.ProxyName(s.expert.Key, expert.BaseSkill) {
+		access.Command = s.blocked.refuse(a)
+	}
+	s.req.Report(access)
 	return nil
 }
 

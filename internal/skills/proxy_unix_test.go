@@ -51,7 +51,7 @@ func TestListeners(t *testing.T) {
 			t.Errorf("the server lacks %s: %q", want, got)
 		}
 	}
-	for _, want := range []string{"NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1", "CORPORATE_URL=http://mine:1"} {
+	for _, want := range []string{"NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1", "CORPORATE_URL=http://mine:1"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("the server lacks %s: %q", want, got)
 		}

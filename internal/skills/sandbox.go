@@ -8,9 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
+	"github.com/perstack-go/perstack/internal/skills/base"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Sandboxes says which skills run in a sandbox, and what each sandbox has.
@@ -25,22 +30,34 @@ type Sandboxes struct {
 	// OwnListeners opens a proxy in this process, with a listener for each sandboxed skill. It is
 	// for runtimes that have no proxy.
 	OwnListeners bool
+	// Reach is what programs can use besides System and the workspace.
+	Reach job.Reach
 	// MaxTasks is how many processes and threads a sandbox can have; 0 means no limit.
 	MaxTasks int
+	// MaxMemory and MaxFileSize are the bytes that a program can use, and that a file can have; 0
+	// means no limit.
+	MaxMemory, MaxFileSize int64
+
+	full *namespaces // at level full; else nil. See Prepare
 }
 
-// hostTasks is more than a build on all processors needs, and few enough to be killed quickly.
-const hostTasks = 2000
-
 // OnHost returns the sandboxes of programs that run on the user's machine. They have no
-// directories yet: see [Sandboxes.MakeDirs].
+// directories yet: see [Sandboxes.Prepare].
 func OnHost(all bool) *Sandboxes {
-	return &Sandboxes{All: all, System: landlock.SystemPaths(), OwnListeners: true, MaxTasks: hostTasks}
+	c := &Sandboxes{All: all, System: landlock.SystemPaths(), OwnListeners: true}
+	c.Limit(job.DefaultSandboxLimits())
+	return c
+}
+
+// Limit sets what programs in each sandbox can use. What all of them add to the disk is limited by
+// their supervisor: see [sandbox.Supervisor.LimitDisk].
+func (c *Sandboxes) Limit(l job.SandboxLimits) {
+	c.MaxTasks, c.MaxMemory, c.MaxFileSize = l.Processes, l.Memory, l.DiskGrowth
 }
 
 // Contain reports whether the programs of a skill run in a sandbox.
 func (c *Sandboxes) Contain(k *expert.Skill) bool {
-	return c != nil && k.StartsPrograms() && (c.All || k.Sandbox == expert.SandboxLandlock)
+	return c != nil && k.UsesSandbox() && (c.All || k.Sandbox.Restricts())
 }
 
 // ContainAny reports whether a skill of an Expert runs in a sandbox. Every Expert has the base
@@ -87,17 +104,34 @@ func isBelow(path, top string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// A skillSandbox is the sandbox of one skill. It outlives the programs in it: a server that is
-// started again finds the files that it wrote.
+// A skillSandbox is the sandbox of one skill. At level landlock it outlives the programs in it: a
+// server that is started again finds the files that it wrote. At level full, home and temporary
+// files end with the program, or with the last command.
 type skillSandbox struct {
 	sandboxes *Sandboxes
 	right     expert.WorkspaceRight
 	home, tmp string
+	name      string // at level full
+
+	current atomic.Pointer[policy.Policy] // of the server that was started last; nil for commands
+
+	mu  sync.Mutex
+	end []func() error
+}
+
+// atEnd has a function called when no program runs in the sandbox any more.
+func (b *skillSandbox) atEnd(f func() error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.end = append(b.end, f)
 }
 
 // newSandbox makes the directories of a sandbox. All sandboxes of an Expert are made before the
 // first program starts: a program could watch for new names.
 func (c *Sandboxes) newSandbox(k *expert.Skill) (*skillSandbox, error) {
+	if c.full != nil {
+		return c.newFull(k, rand.Text()), nil
+	}
 	b := &skillSandbox{sandboxes: c, right: k.Workspace}
 	for _, d := range []struct {
 		own    *string
@@ -124,15 +158,16 @@ func (b *skillSandbox) variables(others map[string]string) map[string]string {
 
 // policy is what programs in the sandbox can reach: the system, the workspace by their right to
 // it, their own directories and files, and the port of their listener.
-func (b *skillSandbox) policy(workspace string, programFiles []string, port uint16) *landlock.Policy {
-	p := &landlock.Policy{Write: append(landlock.WritableDevices(), b.home, b.tmp), MaxTasks: b.sandboxes.MaxTasks}
-	p.Read = append(append(p.Read, b.sandboxes.System...), programFiles...)
-	switch b.right {
-	case expert.WorkspaceRead:
-		p.Read = append(p.Read, workspace)
-	case "", expert.WorkspaceWrite:
-		p.Write = append(p.Write, workspace)
-	default: // none, or an unknown right
+func (b *skillSandbox) policy(workspace string, programFiles []string, port uint16) *policy.Policy {
+	if b.sandboxes.full != nil {
+		return b.fullPolicy(workspace, programFiles)
+	}
+	p := &policy.Policy{
+		Level:     expert.SandboxLandlock,
+		Workspace: policy.Workspace{Path: workspace, Right: b.right},
+		Read:      slices.Concat(b.sandboxes.System, b.sandboxes.Reach.Read, programFiles),
+		Write:     slices.Concat(landlock.WritableDevices(), []string{b.home, b.tmp}, b.sandboxes.Reach.Write),
+		Limits:    b.sandboxes.limits(),
 	}
 	if port != 0 {
 		p.Ports = []uint16{port}
@@ -140,7 +175,69 @@ func (b *skillSandbox) policy(workspace string, programFiles []string, port uint
 	return p
 }
 
-// remove removes the directories. No program runs in the sandbox any more.
+// confine puts the commands of a base skill into the sandbox.
+func (b *skillSandbox) confine(o *base.Options, port uint16) {
+	workspace := o.Workspace.Path()
+	dirs, path := searchPath(o.Environ, b.visible(), b.excluded(workspace))
+	o.Sandbox = b.policy(workspace, dirs, port)
+	if b.sandboxes.full != nil {
+		o.Policy = b.commands(o.Sandbox)
+		b.atEnd(func() error { return o.Commands.EndSandbox(b.name) })
+	}
+	o.Set = b.variables(o.Set)
+	o.Set["PATH"] = path
+	o.NoPrograms = !slices.ContainsFunc(filepath.SplitList(path), isDir)
+	if b.right == expert.WorkspaceNone {
+		o.Home = b.home
+	}
+}
+
+// Confine puts the commands of a base skill that no Expert has into a sandbox of their own,
+// which reaches no host. The function removes it, when no command runs any more.
+func (c *Sandboxes) Confine(o *base.Options) (remove func() error, err error) {
+	k := &expert.Skill{Name: expert.BaseSkill, Type: expert.StdioSkill, BuiltIn: true}
+	b, err := c.newSandbox(k)
+	if err != nil {
+		return nil, err
+	}
+	if o.Set == nil {
+		o.Set = make(map[string]string)
+	}
+	b.confine(o, 0)
+	return b.remove, nil
+}
+
+// hosts are what programs of a skill can reach through their listener.
+func (c *Sandboxes) hosts(k *expert.Skill) []string {
+	switch {
+	case c.Reach.Network == job.NetworkNone:
+		return nil
+	case k.IsBase() && k.BuiltIn:
+		return slices.Concat(k.AllowedDomains, c.Reach.Domains)
+	}
+	return k.AllowedDomains
+}
+
+// visible is what all programs in the sandbox can read.
+func (b *skillSandbox) visible() []string {
+	if b.sandboxes.full == nil {
+		return b.sandboxes.System
+	}
+	return slices.Concat(b.sandboxes.System, b.sandboxes.full.toolchains, b.sandboxes.Reach.Read)
+}
+
+// remove removes what belongs to the sandbox. No server runs in it any more; commands are ended.
 func (b *skillSandbox) remove() error {
-	return errors.Join(removeTree(b.home), removeTree(b.tmp))
+	b.mu.Lock()
+	end := b.end
+	b.end = nil
+	b.mu.Unlock()
+	var errs []error
+	for _, f := range end {
+		errs = append(errs, f())
+	}
+	if b.sandboxes.full == nil {
+		errs = append(errs, removeTree(b.home), removeTree(b.tmp))
+	}
+	return errors.Join(errs...)
 }

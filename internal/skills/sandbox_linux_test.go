@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -533,4 +535,31 @@ func listens(t *testing.T, port string) bool {
 		}
 	}
 	return false
+}
+
+// What a server prints before it is connected is explained, if its sandbox has to do with it.
+func TestServerHints(t *testing.T) {
+	y := newFixture(t)
+	y.withSandboxes(t)
+	y.place(t)
+	e := load(t, head+server("sh", "s", "", "-c", "cat /srv/none/a.csv; cat /srv/none/a.csv; cat absent; exec ./evilmcp good"))
+	y.open(t, e)
+	failing := load(t, head+server("sh", "s", "", "-c", "cat /srv/none/b.csv"))
+	if _, err := y.start(t.Context(), failing); err == nil {
+		t.Error("a server that ends has started")
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	var seen []event.SandboxHint
+	for _, b := range y.told {
+		if h, ok := b.(event.SandboxHint); ok {
+			seen = append(seen, h)
+		}
+	}
+	hint := func(path string) event.SandboxHint {
+		return event.SandboxHint{Kind: "outside", Path: path, SkillName: "s", Command: "sh", Message: path + " is outside the sandbox"}
+	}
+	if diff := cmp.Diff([]event.SandboxHint{hint("/srv/none/a.csv"), hint("/srv/none/b.csv")}, seen); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
 }

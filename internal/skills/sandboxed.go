@@ -32,7 +32,7 @@ func (s *set) openSandboxes(skills []*expert.Skill) (err error) {
 		}
 		s.sandboxes.bySkill[k.Name] = b
 	}
-	if s.site.Sandboxes.OwnListeners {
+	if s.site.Sandboxes.OwnListeners && s.site.Sandboxes.full == nil {
 		s.sandboxes.listeners, err = s.openListeners(sandboxed)
 	}
 	return err

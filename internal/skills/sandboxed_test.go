@@ -11,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -38,11 +39,32 @@ func (c closing) Close() error { return c.close() }
 // What a sandbox may have at most is said for each program.
 func TestSandboxCountsTasks(t *testing.T) {
 	r := &skillSandbox{sandboxes: &Sandboxes{MaxTasks: 7}}
-	if got := r.policy("/workspace", nil, 0).MaxTasks; got != 7 {
+	if got := r.policy("/workspace", nil, 0).Limits.Tasks; got != 7 {
 		t.Error(got)
 	}
-	if OnHost(false).MaxTasks == 0 {
+	if l, want := OnHost(false).limits(), job.DefaultSandboxLimits(); l.Tasks != want.Processes || l.Memory != want.Memory || l.FileSize != want.DiskGrowth {
 		t.Error("tasks are not limited")
+	}
+}
+
+// What the user opens is open, and hosts are added for commands alone.
+func TestReach(t *testing.T) {
+	c := &Sandboxes{System: []string{"/usr"}, Reach: job.Reach{Read: []string{"/data"}, Write: []string{"/out"}, Domains: []string{"b.example"}}}
+	p := (&skillSandbox{sandboxes: c, right: expert.WorkspaceRead}).policy("/workspace", []string{"/opt/x"}, 0)
+	if !slices.Equal(p.Read, []string{"/usr", "/data", "/opt/x"}) || !slices.Contains(p.Write, "/out") || slices.Contains(p.Write, "/data") {
+		t.Errorf("%+v", p)
+	}
+	base := &expert.Skill{Name: expert.BaseSkill, BuiltIn: true, AllowedDomains: []string{"a.example"}}
+	server := &expert.Skill{Name: "s", AllowedDomains: []string{"a.example"}}
+	if got := c.hosts(base); !slices.Equal(got, []string{"a.example", "b.example"}) {
+		t.Error(got)
+	}
+	if got := c.hosts(server); !slices.Equal(got, []string{"a.example"}) {
+		t.Error(got)
+	}
+	c.Reach.Network = job.NetworkNone
+	if got := slices.Concat(c.hosts(base), c.hosts(server)); len(got) > 0 {
+		t.Error(got)
 	}
 }
 
@@ -73,7 +95,7 @@ func (r *remembering) Tools(context.Context) ([]skill.Tool, error) { return nil,
 // Each listener has a port and a token of its own, which is hidden from what programs print.
 func TestListenersAreNotAlike(t *testing.T) {
 	parts := testParts()
-	s := (&Site{Parts: parts}).newSet(t.Context(), engine.SkillRequest{Expert: &expert.Expert{Key: "x"}})
+	s := (&Site{Parts: parts, Sandboxes: OnHost(true)}).newSet(t.Context(), engine.SkillRequest{Expert: &expert.Expert{Key: "x"}})
 	g, err := s.openListeners([]*expert.Skill{{Name: "a"}, {Name: "b"}})
 	if err != nil {
 		t.Fatal(err)
@@ -96,22 +118,15 @@ func TestListenersAreNotAlike(t *testing.T) {
 	}
 }
 
-// An unknown right is no right. A file cannot have one, but a program that
-// makes an Expert can.
+// No program starts with an unknown right. A file cannot have one, but a program that makes an
+// Expert can.
 func TestUnknownRight(t *testing.T) {
-	for right, want := range map[expert.WorkspaceRight]string{
-		"": "write", expert.WorkspaceWrite: "write", expert.WorkspaceRead: "read", expert.WorkspaceNone: "", "readonly": "", "all": "",
+	for right, known := range map[expert.WorkspaceRight]bool{
+		"": true, expert.WorkspaceWrite: true, expert.WorkspaceRead: true, expert.WorkspaceNone: true, "readonly": false, "all": false,
 	} {
 		c := (&skillSandbox{sandboxes: &Sandboxes{}, right: right, home: "/h", tmp: "/t"}).policy("/work", nil, 0)
-		got := ""
-		switch {
-		case slices.Contains(c.Write, "/work"):
-			got = "write"
-		case slices.Contains(c.Read, "/work"):
-			got = "read"
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", right, got, want)
+		if err := c.Validate(); (err == nil) != known {
+			t.Errorf("%q: %v", right, err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *skillPackag
 		InImage:      s.site.Parts.Container != nil,
 		StartTimeout: k.StartTimeout,
 		CallTimeout:  k.CallTimeout,
-		Report:       s.req.Report,
+		Report:       s.reportServer(k),
 		Stop:         s.req.Stop,
 		Changed:      func() { s.changes.report(k.Name) },
 		Redact:       s.site.Parts.Secrets.Redact,
@@ -74,11 +74,20 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *skillPackage) 
 	if err != nil {
 		return mcp.Process{}, err
 	}
-	files := programPlaces(process.Server, in.sandboxes.System, in.excluded(workspace))
-	process.Server.Policy = in.policy(workspace, append(files, start.read...), port)
-	if start.dir != "" {
-		process.Server.Policy.Write = append(process.Server.Policy.Write, start.dir)
+	files := programPlaces(process.Server, in.visible(), in.excluded(workspace))
+	if in.sandboxes.full != nil { // a script can start programs of the user too
+		dirs, _ := searchPath(process.Server.Environ, in.visible(), in.excluded(workspace))
+		files = append(files, dirs...)
 	}
+	reach, err := in.protect(ctx, in.policy(workspace, append(files, start.read...), port))
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	if start.dir != "" {
+		reach.Write = append(reach.Write, start.dir)
+	}
+	process.Server.Policy, process.Server.Accept = reach, s.serve(k, in)
+	in.current.Store(reach)
 	return process, nil
 }
 

@@ -15,7 +15,6 @@ package skills
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,7 +24,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
@@ -108,6 +107,7 @@ type set struct {
 	unpinned  bool         // nothing is compared: the result is what will be pinned
 	builtIn   bool         // the base skill is part of this program
 	changes   changes
+	blocked   blocked
 }
 
 // declare makes a skill of everything that the Expert names. Nothing is started yet.
@@ -169,15 +169,9 @@ func (s *set) base(k *expert.Skill) error {
 		if err != nil {
 			return err
 		}
-		workspace := s.site.Workspace.Path()
-		dirs, path := searchPath(s.site.Parts.Environ, in.sandboxes.System, in.excluded(workspace))
-		options.Sandbox = in.policy(workspace, dirs, port)
-		options.Set = in.variables(options.Set)
-		options.Set["PATH"] = path
-		options.NoPrograms = !slices.ContainsFunc(filepath.SplitList(path), isDir)
-		if in.right == expert.WorkspaceNone {
-			options.Home = in.home
-		}
+		in.confine(&options, port)
+		options.Accept = s.serve(k, in)
+		options.Report, options.Track = s.reportHint, s.blocked.start
 	}
 	s.add(k, base.New(options), false)
 	return nil
@@ -201,11 +195,11 @@ func (s *set) server(k *expert.Skill) error {
 	s.servers = append(s.servers, server)
 	var box skill.Skill = server
 	if k.IsBase() {
-		var policy *landlock.Policy
+		var reach *policy.Policy
 		if in := s.sandboxOf(k); in != nil {
-			policy = in.policy(s.site.Workspace.Path(), nil, 0)
+			reach = in.policy(s.site.Workspace.Path(), nil, 0)
 		}
-		box = base.Foreign(server, s.site.Workspace, policy) // only the base skill can name files to be read
+		box = base.Foreign(server, s.site.Workspace, reach) // only the base skill can name files to be read
 	}
 	s.add(k, box, options.Background)
 	return nil

@@ -100,6 +100,15 @@ func (p Project) Skills() string {
 	return filepath.Join(p.State, "skills")
 }
 
+// Caches returns where sandboxes of the project keep what commands write to caches of tools; ""
+// if there is no place.
+func (p Project) Caches() string {
+	if p.State == "" {
+		return ""
+	}
+	return filepath.Join(p.State, "cache")
+}
+
 // Project returns the project in a directory. A directory that is reached through a symbolic
 // link is the same project.
 func (d Dir) Project(dir string) (Project, error) {

@@ -5,6 +5,8 @@
 package wording
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -157,3 +159,14 @@ func Count(n int, noun string) string {
 // Number writes a number without an exponent and without rounding it: what is tiny must not
 // look like nothing.
 func Number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// Bytes writes a size as people do: "4 GiB", "1.5 MiB", "700 bytes".
+func Bytes(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB"}
+	for i, unit := range slices.Backward(units) {
+		if size := int64(1) << (10 * (i + 1)); n >= size {
+			return strconv.FormatFloat(math.Round(float64(n)/float64(size)*10)/10, 'f', -1, 64) + " " + unit
+		}
+	}
+	return Count(int(n), "byte")
+}

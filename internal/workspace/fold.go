@@ -1,54 +1,9 @@
 package workspace
 
-import (
-	"strings"
-	"unicode"
+import "github.com/perstack-go/perstack/internal/filename"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-)
-
-// fold maps the spellings that some file system treats as the same name to one form:
-// letter case, Unicode compatibility forms (.ｅｎｖ), characters that HFS+ ignores
-// (zero width, direction marks), dots and blanks that Windows cuts off the end.
-func fold(name string) string {
-	if isASCII(name) {
-		return strings.TrimRight(strings.ToLower(name), " .")
-	}
-	name = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
-			unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
-			return -1
-		}
-		return r
-	}, name)
-	name = norm.NFKC.String(cases.Fold().String(compose(name)))
-	return strings.TrimRight(name, " .")
-}
-
-// maxFolded bounds the form that names are compared in. A name of 255 bytes can grow
-// elevenfold (U+FDFA); a directory full of such names took seconds to list. Spellings
-// of one name are cut at the same place, so they stay equal.
-const maxFolded = 256
-
-// compose returns the Unicode form NFKC of the beginning of a name.
-func compose(name string) string {
-	var out []byte
-	var it norm.Iter
-	for it.InitString(norm.NFKC, name); !it.Done() && len(out) < maxFolded; {
-		out = append(out, it.Next()...)
-	}
-	return string(out)
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
+// fold maps the spellings that some file system treats as the same name to one form.
+func fold(name string) string { return filename.Fold(name) }
 
 func foldAll(names []string) []string {
 	folded := make([]string, len(names))
@@ -58,27 +13,15 @@ func foldAll(names []string) []string {
 	return folded
 }
 
-// isEnvName recognises, by their folded names, files that by convention hold secrets:
-// .env and .env.*, but not the samples that people commit.
-func isEnvName(folded string) bool {
-	if folded == ".env" {
-		return true
-	}
-	if !strings.HasPrefix(folded, ".env.") {
-		return false
-	}
-	for _, harmless := range []string{".example", ".sample", ".template"} {
-		if strings.HasSuffix(folded, harmless) {
-			return false
-		}
-	}
-	return true
-}
+// isEnvName recognises, by its folded name, a file that by convention holds secrets.
+func isEnvName(folded string) bool { return filename.IsEnv(folded) }
 
 // IsEnvFile reports whether tools and containers take a file for an env file by its name.
 func IsEnvFile(name string) bool { return isEnvName(fold(name)) }
 
+// isRulesName recognises, by its folded name, a file that decides what perstack runs.
+func isRulesName(folded string) bool { return filename.IsRules(folded) }
+
 // isGitName recognises, by its folded name, the directory of a git repository, or the file
-// that replaces it in a worktree or a submodule. A hook or a line of its config
-// (core.fsmonitor, core.sshCommand) runs with the user's next git command.
-func isGitName(folded string) bool { return folded == ".git" }
+// that replaces it.
+func isGitName(folded string) bool { return filename.IsGit(folded) }

@@ -1,57 +1,11 @@
 package workspace
 
-import (
-	"strings"
-	"testing"
-)
-
-func TestIsEnvName(t *testing.T) {
-	tests := map[string]bool{
-		".env": true, ".ENV": true, ".Env.Local": true, ".env.": true, ".env. .": true, ".env ": true,
-		".env.production": true, ".env.example.bak": true, "．env": true, ".eⓝv": true, ".en\u200dv": true, ".env\ufe0f": true,
-		".env.example": false, ".env.SAMPLE": false, ".env.prod.template": false,
-		".envrc": false, "env": false, "x.env": false, ".environment": false, "": false, "..": false,
-	}
-	for name, want := range tests {
-		if got := isEnvName(fold(name)); got != want {
-			t.Errorf("isEnvName(%q) = %t", name, got)
-		}
-	}
-}
-
-func TestFold(t *testing.T) {
-	tests := [][2]string{
-		{"PERSTACK", "perstack"}, {"per\u200bstack", "perstack"}, {"perſtack", "perstack"}, {"perstac\u212a", "perstack"},
-		{"STRASSE", "straße"}, {"e\u0301", "\u00c9"}, {"perstack. ", "perstack"},
-	}
-	for _, tt := range tests {
-		if fold(tt[0]) != fold(tt[1]) {
-			t.Errorf("fold(%q) = %q, fold(%q) = %q", tt[0], fold(tt[0]), tt[1], fold(tt[1]))
-		}
-	}
-}
+import "testing"
 
 func TestLooksShort(t *testing.T) {
 	for name, want := range map[string]bool{"PERSTA~1": true, "ENV~1.LOC": true, "~x": false, "a~": false, "a~b": false} {
 		if looksShort(name) != want {
 			t.Errorf("looksShort(%q) = %t", name, !want)
 		}
-	}
-}
-
-// A name that grows when it is folded is folded as far as it matters, and is still
-// recognised by its beginning.
-func TestFoldIsBounded(t *testing.T) {
-	for _, name := range []string{strings.Repeat("\ufdfa", 80), ".env." + strings.Repeat("\ufdfa", 80), strings.Repeat("\u3300", 1000)} {
-		if n := len(fold(name)); n > 2*maxFolded {
-			t.Errorf("a name of %d bytes became one of %d", len(name), n)
-		}
-	}
-	if !isEnvName(fold(".ＥＮＶ." + strings.Repeat("\ufdfa", 80))) {
-		t.Error("the beginning was not recognised")
-	}
-	long := strings.Repeat("é", 120)
-	if fold(long) != fold(strings.Repeat("E\u0301", 120)) || fold(long) == fold(long+"x") {
-		t.Error("long names are not told apart, or two spellings are")
 	}
 }

@@ -79,6 +79,24 @@ func ignores(ctx context.Context, dirs []ignoreDir, path string, isDir bool) (bo
 	return false, nil
 }
 
+// Ignored reports whether git ignores a file that it does not track. path is that of the file in
+// its repository, with slashes. rules returns the text of the .gitignore file of a directory, which
+// is "" for that of the repository and else ends in a slash; other files with such rules can come
+// before it in the same text.
+func Ignored(ctx context.Context, path string, rules func(dir string) []byte) (bool, error) {
+	dirs := []ignoreDir{{rules: parseIgnore(rules(""))}}
+	for i, c := range path {
+		if c != '/' {
+			continue
+		}
+		if ignored, err := ignores(ctx, dirs, path[:i], true); ignored || err != nil {
+			return ignored, err
+		}
+		dirs = append(dirs, ignoreDir{rules: parseIgnore(rules(path[:i+1])), from: i + 1})
+	}
+	return ignores(ctx, dirs, path, false)
+}
+
 // ignoreFile reads the .gitignore file in the directory of the location. One that tools cannot
 // read, or a link, counts as empty.
 func (p *location) ignoreFile(ctx context.Context) []byte {

@@ -89,8 +89,6 @@ func IsTrusted(name string) bool {
 	return isEnvName(folded) || isRulesName(folded)
 }
 
-func isRulesName(folded string) bool { return folded == "perstack.toml" || folded == "perstack.lock" }
-
 func find(ctx context.Context, dir string, covered bool) (Trusted, error) {
 	top, err := os.Open(dir)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -59,12 +60,15 @@ func seen(t *testing.T, spec job.Spec, parts perstack.Parts) string {
 // The Spec alone puts commands into a sandbox.
 func TestSandbox(t *testing.T) {
 	spec := reading(t)
+	spec.Isolation.Sandbox = expert.SandboxOff
 	if got := seen(t, spec, perstack.Parts{}); !strings.Contains(got, "the treasure map") {
 		t.Errorf("without a sandbox: %q", got)
 	}
-	spec.Isolation.Sandbox = true
-	if got := seen(t, spec, perstack.Parts{}); strings.Contains(got, "the treasure map") || !strings.Contains(got, "ermission denied") {
-		t.Errorf("in a sandbox: %q", got)
+	for _, level := range []expert.SandboxLevel{"", expert.SandboxAuto, expert.SandboxFull, expert.SandboxLandlock} {
+		spec.Isolation.Sandbox = level
+		if got := seen(t, spec, perstack.Parts{}); strings.Contains(got, "the treasure map") || !strings.Contains(got, "ermission denied") && !strings.Contains(got, "No such file") {
+			t.Errorf("level %q: %q", level, got)
+		}
 	}
 }
 

@@ -95,7 +95,7 @@ func TestSweepNotices(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.job+" "+tt.fault, func(t *testing.T) {
 			opts := options(t)
-			opts.Every, opts.Sabotage = 5, tt.fault // odd, or it would keep step with the turns of a job and meet the same few kinds
+			opts.Every, opts.Sabotage = 3, tt.fault // odd, or it would keep step with the turns of a job and meet the same few kinds
 			if tt.fault == dawdles {
 				opts.Every, opts.PowerCut = 1000, 50
 			}

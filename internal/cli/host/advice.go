@@ -18,7 +18,7 @@ const (
 
 // inCommands maps what libraries advise, who know no commands and flags, to those of perstack. It
 // leaves what it has written as it is.
-var inCommands = strings.NewReplacer(lockfile.InstallAgain, install, manifest.SandboxAll, "--sandbox",
+var inCommands = strings.NewReplacer(lockfile.InstallAgain, install, manifest.SandboxAll, "--sandbox=auto",
 	sharedSandbox, sharedSandbox, selftest.ShareSandbox, sharedSandbox,
 	mcp.ChooseImage, "name an image that has it with --base-image, or with baseImage in [docker]")
 

@@ -63,7 +63,7 @@ func addConfig(cmd *cobra.Command, path *string, usage string) {
 
 // AddYesFlag adds --yes; see [Question] and [Host.FetchConfig].
 func (h *Host) AddYesFlag(cmd *cobra.Command) {
-	h.addYes(cmd, "allow what the project asks for, without a question: all but env files outside of it, Squid, and a remote --config that has changed")
+	h.addYes(cmd, "allow what the project asks for, without a question: all but env files outside of it, Squid, a sandbox that is off or opens more, and a remote --config that has changed")
 }
 
 // AddRemoteYesFlag adds --yes to a command that reads the project and allows it nothing.

@@ -100,6 +100,7 @@ var errNotAllowed = errors.New("not allowed")
 // split notes the env files outside of the project, and returns the others. Without envPath,
 // they are those of the working directory, which is the user's choice.
 func (q *Question) split() (inside []env.File) {
+	q.Project.Workspace = q.Workspace
 	if q.Named {
 		return q.Files
 	}
@@ -299,7 +300,7 @@ func (q *Question) hint(list []consent.Request) string {
 		if !slices.Contains(kinds, string(r.Kind)) {
 			kinds = append(kinds, string(r.Kind))
 		}
-		if flag := explicitFlag(r.Kind); r.Explicit && !slices.Contains(flags, flag) {
+		if flag := explicitFlag(r); r.Explicit && !slices.Contains(flags, flag) {
 			flags = append(flags, flag)
 		}
 		general = general || !r.Explicit
@@ -319,11 +320,21 @@ func (q *Question) hint(list []consent.Request) string {
 }
 
 // explicitFlag is the flag with which the user asks for the same as a file.
-func explicitFlag(kind consent.Kind) string {
-	if kind == manifest.RequestProxy {
+func explicitFlag(r consent.Request) string {
+	path := terminal.ShellJoin(terminal.CleanLine(r.Value))
+	switch {
+	case r.Kind == manifest.RequestProxy:
 		return "--proxy squid"
+	case r.Kind != manifest.RequestSandbox:
+		return "--env-path"
+	case strings.HasPrefix(r.Path, "sandbox.readable"):
+		return "--sandbox-read " + path
+	case strings.HasPrefix(r.Path, "sandbox.writable"):
+		return "--sandbox-write " + path
+	case r.Path == "sandbox.network":
+		return "--sandbox-network host"
 	}
-	return "--env-path"
+	return "--sandbox=off"
 }
 
 // Confirm asks a question on the terminal.

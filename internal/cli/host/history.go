@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/userfile"
@@ -50,6 +51,15 @@ func (h *Host) StateDir() (state.Dir, error) {
 		return "", fmt.Errorf("%w; set HOME, or choose a directory with --storage", err)
 	}
 	return dir, nil
+}
+
+// StatePath returns the state directory; "" if there is none.
+func (h *Host) StatePath() string {
+	dir, err := h.StateDir()
+	if err != nil {
+		return ""
+	}
+	return string(dir)
 }
 
 // History returns where jobs are recorded: in the directory of the flag --storage, else of
@@ -206,8 +216,7 @@ func (h History) Begin() error {
 // meant.
 func (h History) OldHistory(workspace string) string {
 	dir := filepath.Join(workspace, "perstack")
-	jobs := filepath.Join(dir, "jobs")
-	if info, err := os.Lstat(jobs); err != nil || !info.IsDir() || dir == h.Dir {
+	if dir == h.Dir || !policy.IsOldHistory(dir) {
 		return ""
 	}
 	if resolved, err := resolvePath(dir); err == nil {
@@ -216,27 +225,7 @@ func (h History) OldHistory(workspace string) string {
 			return "" // a link to the workspace itself, or to a directory around it, cannot be hidden
 		}
 	}
-	if !hasEntry(jobs, "journal.jsonl", "job.json", "checkpoints", "runs") {
-		return ""
-	}
 	return dir
-}
-
-// hasEntry reports whether a directory of jobs has one with an entry of such a name. What cannot
-// be read counts as one, so that it is hidden.
-func hasEntry(jobs string, names ...string) bool {
-	ids, err := userfile.Names(jobs, maxOldJobs)
-	if err != nil {
-		return true
-	}
-	for _, id := range ids {
-		for _, name := range names {
-			if _, err := os.Lstat(filepath.Join(jobs, id, name)); err == nil {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // resolvePath returns a path without links, as far as it exists.
@@ -247,9 +236,6 @@ func resolvePath(path string) (string, error) {
 	}
 	return state.Resolve(path)
 }
-
-// maxOldJobs bounds how many entries are looked at to recognise a history.
-const maxOldJobs = 1000
 
 // TellOldHistory tells the user once of a history of an older version.
 func (h *Host) TellOldHistory(history History, workspace string) error {
@@ -269,7 +255,7 @@ func (h *Host) TellOldHistory(history History, workspace string) error {
 // RecordedBy says which program recorded the jobs in the directory of an old history, and how
 // they can be read.
 func (h *Host) RecordedBy(old string) (by, how string) {
-	if hasEntry(filepath.Join(old, "jobs"), "journal.jsonl") {
+	if policy.HasJob(old, "journal.jsonl") {
 		return "an older version", "To list its jobs: " + h.Command + " log --storage " + terminal.ShellJoin(old)
 	}
 	return "the original Perstack (TypeScript)", "To read its jobs: " + h.Command + " jobs import " + terminal.ShellJoin(old)

@@ -91,7 +91,7 @@ func TestFileRules(t *testing.T) {
 // What libraries advise is told with its flag.
 func TestAdvise(t *testing.T) {
 	for text, want := range map[string]string{
-		"use " + manifest.SandboxAll:                      "use --sandbox",
+		"use " + manifest.SandboxAll:                      "use --sandbox=auto",
 		"use a newer kernel, or " + selftest.ShareSandbox: "use a newer kernel, or let all skills share one sandbox with --shared-sandbox",
 		"x; " + mcp.ChooseImage:                           "x; name an image that has it with --base-image, or with baseImage in [docker]",
 	} {

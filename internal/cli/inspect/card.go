@@ -8,11 +8,13 @@ import (
 // A Card is everything that an Expert may do. Its JSON is a promise to programs: fields
 // are added, never taken away or given another meaning. Lists are never null.
 type Card struct {
-	Format    int        `json:"format"` // 1
-	Expert    string     `json:"expert"`
-	Config    string     `json:"config"`
-	Runtime   string     `json:"runtime"`
-	Docker    *Container `json:"docker,omitzero"`   // only with that runtime
+	Format  int        `json:"format"` // 1
+	Expert  string     `json:"expert"`
+	Config  string     `json:"config"`
+	Runtime string     `json:"runtime"`
+	Docker  *Container `json:"docker,omitzero"` // only with that runtime
+	// Programs are absent with another runtime than local, and if the file says nothing about them.
+	Programs  *Programs  `json:"sandbox,omitzero"`
 	Provider  *Provider  `json:"provider,omitzero"` // of the job; absent if every Expert names a model or provider of its own
 	Limits    Limits     `json:"limits"`
 	Prices    []Price    `json:"prices"`             // what the file says, by model
@@ -185,6 +187,7 @@ type Tool struct {
 // A Finding is worth a second look. Severity is warning or note.
 type Finding struct {
 	Severity string `json:"severity"`
+	Kind     string `json:"kind,omitzero"` // hiddenText, providerKey, otherProvider or commandNotPinned; absent for all others
 	Expert   string `json:"expert,omitzero"`
 	Skill    string `json:"skill,omitzero"`
 	Message  string `json:"message"`

@@ -22,6 +22,14 @@ const (
 	note    = "note"
 )
 
+// The kinds of findings that other commands look for.
+const (
+	HiddenText       = "hiddenText"
+	ProviderKey      = "providerKey"
+	OtherProvider    = "otherProvider"
+	CommandNotPinned = "commandNotPinned"
+)
+
 // install is the hint for everything that the lockfile lacks.
 const install = "run: perstack install"
 
@@ -56,14 +64,15 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and can reach any host", "name the hosts that it needs in allowedDomains")
 	}
 	if keys := manifest.ProviderKeys(s); len(keys) > 0 {
-		about(warning, "gets "+strings.Join(keys, ", ")+", which is the key of a provider", "give it a key of its own under another name")
+		b.find(Finding{Severity: warning, Kind: ProviderKey, Expert: e.Key, Skill: s.Name,
+			Message: "gets " + strings.Join(keys, ", ") + ", which is the key of a provider", Hint: "give it a key of its own under another name"})
 	}
 	if card.Package == nil && startsPackages(s.Command) {
 		message := "is started by " + s.Command + ", which can fetch and run anything, and none of it is pinned"
 		if card.Program != nil {
 			message = "is started by " + s.Command + ", which can fetch and run anything, and only its files in the workspace are compared"
 		}
-		about(warning, message, "use command = \"npx\" with a package")
+		b.find(Finding{Severity: warning, Kind: CommandNotPinned, Expert: e.Key, Skill: s.Name, Message: message, Hint: "use command = \"npx\" with a package"})
 	}
 }
 
@@ -163,7 +172,7 @@ func (b *builder) reveal(e *expert.Expert, s *expert.Skill, what string, texts .
 		if !found {
 			continue
 		}
-		f := Finding{Severity: warning, Expert: e.Key, Message: what + " contains invisible characters: " + where}
+		f := Finding{Severity: warning, Kind: HiddenText, Expert: e.Key, Message: what + " contains invisible characters: " + where}
 		if s != nil {
 			f.Skill = s.Name
 		}

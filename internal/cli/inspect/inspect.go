@@ -84,17 +84,40 @@ there are findings, and 2 for wrong usage or an invalid perstack.toml.`,
 }
 
 func run(ctx context.Context, opts *Options) error {
+	card, _, err := Read(ctx, opts)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if !opts.JSON {
+		out.WriteString(card.text())
+	} else if err := host.WriteJSON(&out, card); err != nil {
+		return err
+	}
+	_, err = io.WriteString(opts.Host.Stdout, opts.Host.Secrets.Redact(out.String()))
+	return err
+}
+
+// Print writes the card for people, without the secrets that h knows.
+func (c *Card) Print(h *host.Host) string { return h.Secrets.Redact(c.text()) }
+
+// Read reads the files of the project and puts the card of the Expert together. Secrets that a
+// command line of the file contains are in the card: what is printed must be redacted.
+func Read(ctx context.Context, opts *Options) (*Card, *manifest.Config, error) {
 	h := opts.Host
 	if err := h.FetchConfig(ctx, &opts.Config); err != nil {
-		return err
+		return nil, nil, err
 	}
 	config, err := opts.Host.LoadConfig(opts.Config)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	e, err := host.FindExpert(config, opts.Expert)
 	if err != nil {
-		return err
+		return nil, nil, err
+	}
+	if err := h.SandboxPaths(config); err != nil {
+		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(err.Error())) // no run will start
 	}
 	asks := consent.Project{Config: config, Resolved: job.Resolve(job.Flags{}, config.Settings, job.Settings{}, providers.Catalogue{})}
 	asks.Experts, _ = config.Closure(e)
@@ -109,18 +132,11 @@ func run(ctx context.Context, opts *Options) error {
 		// The card is about the Expert. What is missing here is shown as not set.
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(envErr.Error()))
 		if variables, err = env.Load(h.Environ, nil); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	h.HideProject(config, variables) // a command line of the file may contain a key
 	card := newCard(config, e, lock, lockErr, variables, h.Dir, opts.Config)
 	card.Requests = requests
-	var out bytes.Buffer
-	if !opts.JSON {
-		out.WriteString(card.text())
-	} else if err := host.WriteJSON(&out, card); err != nil {
-		return err
-	}
-	_, err = io.WriteString(h.Stdout, h.Secrets.Redact(out.String()))
-	return err
+	return card, config, nil
 }

@@ -327,7 +327,7 @@ func TestFindings(t *testing.T) {
 		"windows":          {stdio + "command = 'Npm.CMD'\nargs = ['exec', 'a']", "warning: is started by Npm.CMD, "},
 		"uvx":              {stdio + "command = 'uvx'\npackageName = 'a'", "name a version in perstack.toml"},
 		"wildcard":         {stdio + "command = 'x'\nallowedDomains = ['*.a.com']", "warning: can reach every host that matches *.a.com"},
-		"secret anywhere":  {stdio + "command = 'x'\nrequiredEnv = ['A_KEY', 'B_KEY']", "warning: gets A_KEY, B_KEY and can reach any host"},
+		"secret anywhere":  {"[sandbox]\nmode = 'off'\n" + stdio + "command = 'x'\nrequiredEnv = ['A_KEY', 'B_KEY']", "warning: gets A_KEY, B_KEY and can reach any host"},
 		"secret somewhere": {stdio + "command = 'x'\nrequiredEnv = ['A_KEY']\nallowedDomains = ['a.com']", "note: its tools are unknown"},
 		"private":          {head + "[experts.lead.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'http://127.0.0.1:1/'\nallowPrivateEndpoint = true", "warning: can be at a private address"},
 		"hidden rule":      {stdio + "command = 'x'\nrule = \"a\\u200bb\"", "warning: the rule contains invisible characters: a<U+200B>b"},

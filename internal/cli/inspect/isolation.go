@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +61,51 @@ func container(s job.Settings) *Container {
 		BuildTimeoutMS: roundUp(d.BuildTimeout), StartTimeoutMS: roundUp(d.StartTimeout), IdleTimeoutMS: roundUp(d.IdleTimeout), TotalTimeoutMS: roundUp(d.TotalTimeout),
 		MaxJournalBytes: d.MaxJournalBytes,
 	}
+}
+
+// Programs are how programs are isolated with the runtime local, as the file says.
+type Programs struct {
+	Level    string   `json:"level"` // the least one: off, auto, landlock or full
+	Readable []string `json:"readable,omitempty"`
+	Writable []string `json:"writable,omitempty"`
+	Hidden   []string `json:"hide,omitempty"`
+	Frozen   []string `json:"protect,omitempty"`
+	Network  string   `json:"network"`
+
+	Memory     int64 `json:"memory"` // bytes
+	Processes  int   `json:"processes"`
+	DiskGrowth int64 `json:"diskGrowth"` // bytes
+}
+
+// programsOf returns how programs are isolated; nil with another runtime, and where the file says
+// nothing about it.
+func programsOf(s job.Settings, said job.Isolation) *Programs {
+	if s.Runtime != job.Local || said.Sandbox == "" && reflect.ValueOf(said.Reach).IsZero() && said.SandboxLimits == (job.SandboxLimits{}) {
+		return nil
+	}
+	is, limits := s.Isolation, s.Isolation.SandboxLimits.Or(job.DefaultSandboxLimits())
+	return &Programs{
+		Level:    string(cmp.Or(is.Sandbox, expert.SandboxOff)),
+		Readable: is.Reach.Read, Writable: is.Reach.Write, Hidden: is.Reach.Hide, Frozen: is.Reach.Protect,
+		Network: cmp.Or(is.Reach.Network, job.NetworkListed),
+		Memory:  limits.Memory, Processes: limits.Processes, DiskGrowth: limits.DiskGrowth,
+	}
+}
+
+// line names the level and what programs can reach.
+func (p *Programs) line() string {
+	if p == nil {
+		return ""
+	}
+	words := "sandboxes of level " + p.Level
+	switch expert.SandboxLevel(p.Level) {
+	case expert.SandboxOff:
+		return "no sandboxes, except for skills that ask for one"
+	case expert.SandboxAuto:
+		words = "sandboxes of the best level that the machine offers"
+	}
+	return words + prefixed(", programs read ", p.Readable) + prefixed(", change ", p.Writable) + prefixed(", do not read ", p.Hidden) + prefixed(", do not change ", p.Frozen) +
+		", network " + p.Network + fmt.Sprintf(", at most %s of memory, %d processes, %s more on the disk", manifest.FormatBytes(p.Memory), p.Processes, manifest.FormatBytes(p.DiskGrowth))
 }
 
 // line names what is in the container and how much it may use.
@@ -128,7 +175,7 @@ type Sandbox struct {
 
 // sandbox returns the sandbox of a skill; nil if nothing locks its processes in.
 func (b *builder) sandbox(s *expert.Skill) *Sandbox {
-	if !s.Sandboxed(b.card.Runtime, false) {
+	if !s.Sandboxed(b.card.Runtime, b.spec.Isolation.Sandbox) {
 		return nil
 	}
 	right := cmp.Or(s.Workspace, expert.WorkspaceWrite)
@@ -170,11 +217,13 @@ func (s Skill) inside(inContainer bool) string {
 	return strings.Join([]string{workspace, "own " + strings.Join(c.Own, ", "), hosts, variables}, "; ")
 }
 
-// findSandbox says what a sandbox without a container does not hold back.
+// findSandbox says what a sandbox of level landlock does not hold back. Which level a machine
+// offers is not known here, so only a level that was asked for counts.
 func (b *builder) findSandbox(e *expert.Expert, s *expert.Skill) {
-	if b.card.Docker == nil && s.Sandboxed(b.card.Runtime, false) {
+	level := b.spec.Isolation.Sandbox.Stricter(s.Sandbox)
+	if b.card.Docker == nil && level == expert.SandboxLandlock && s.Sandboxed(b.card.Runtime, b.spec.Isolation.Sandbox) {
 		b.find(Finding{Severity: note, Expert: e.Key, Skill: s.Name,
-			Message: "the proxy enforces its hosts, but a program that ignores the proxy can reach one port of any host", Hint: "runtime docker prevents this"})
+			Message: "at level landlock, a program that ignores the proxy can reach one port of any host", Hint: "level full and runtime docker prevent this"})
 	}
 }
 

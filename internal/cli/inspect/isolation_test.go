@@ -52,8 +52,8 @@ func TestContainer(t *testing.T) {
 		t.Errorf("defaults are not filled in: %+v", card.Docker)
 	}
 
-	text = cardOf(t, "[docker]\nmemory = '1GiB'\n"+walled).text()
-	if strings.Contains(text, "isolation") || !strings.Contains(text, "hosts      any\n") || !strings.Contains(text, "gets KEY and can reach any host") {
+	text = cardOf(t, "[sandbox]\nmode = 'off'\n[docker]\nmemory = '1GiB'\n"+walled).text()
+	if strings.Contains(text, "container of") || !strings.Contains(text, "hosts      any\n") || !strings.Contains(text, "gets KEY and can reach any host") {
 		t.Errorf("without a container:\n%s", text)
 	}
 }

@@ -46,7 +46,7 @@ func (c *Card) text() string {
 		p.field("  ", "provider", c.Provider.line())
 	}
 	p.field("  ", "runtime", c.Runtime)
-	p.field("  ", "isolation", c.Docker.line())
+	p.field("  ", "isolation", c.Docker.line()+c.Programs.line())
 	p.field("  ", "limits", c.Limits.line())
 	p.field("  ", "price", c.price())
 	p.field("  ", "delegation", c.delegation())

@@ -48,12 +48,12 @@ func (b *builder) provider(e *expert.Expert) *Provider {
 func (b *builder) findDestination(p *Provider) {
 	switch {
 	case p.BaseURL != "":
-		b.warn("what the Experts see and the key go to "+p.BaseURL+", as the file says", "")
+		b.find(Finding{Severity: warning, Kind: OtherProvider, Message: "what the Experts see and the key go to " + p.BaseURL + ", as the file says"})
 	case p.Resource != "":
-		b.warn("what the Experts see and the key go to "+p.Resource+".openai.azure.com, as the file says", "")
+		b.find(Finding{Severity: warning, Kind: OtherProvider, Message: "what the Experts see and the key go to " + p.Resource + ".openai.azure.com, as the file says"})
 	}
 	if p.Project != "" && p.Name == "google-vertex" {
-		b.warn("what the Experts see goes to the Google Cloud project "+p.Project+", as the file says", "")
+		b.find(Finding{Severity: warning, Kind: OtherProvider, Message: "what the Experts see goes to the Google Cloud project " + p.Project + ", as the file says"})
 	}
 }
 

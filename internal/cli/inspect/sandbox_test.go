@@ -94,11 +94,16 @@ func TestWorkspaceOfSandboxes(t *testing.T) {
 
 // Without a container, the card says which skills have sandboxes, and what those do not hold back.
 func TestLocalSandboxes(t *testing.T) {
+	usual := cardOf(t, packaged)
+	if usual.find("s").Sandbox == nil || usual.find(expert.BaseSkill).Sandbox == nil || strings.Contains(usual.text(), "ignores the proxy") {
+		t.Errorf("without a word about sandboxes: %+v", usual.Experts[0].Skills)
+	}
+	packaged := "[sandbox]\nmode = 'off'\n" + packaged
 	open := cardOf(t, packaged)
 	if open.find("s").Sandbox != nil || open.find(expert.BaseSkill).Sandbox != nil {
 		t.Errorf("%+v", open.Experts[0].Skills)
 	}
-	if text := open.text(); !strings.Contains(text, `allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox`) || strings.Contains(text, "ignores the proxy") {
+	if text := open.text(); !strings.Contains(text, `allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox=auto`) || strings.Contains(text, "ignores the proxy") {
 		t.Errorf("without a sandbox:\n%s", text)
 	}
 	held := cardOf(t, strings.Replace(packaged, "requiredEnv", "sandbox = 'landlock'\nrequiredEnv", 1))
@@ -106,7 +111,7 @@ func TestLocalSandboxes(t *testing.T) {
 		t.Errorf("%+v", held.Experts[0].Skills)
 	}
 	text := held.text()
-	if strings.Contains(text, "not enforced") || strings.Count(text, "the proxy enforces its hosts, but a program that ignores the proxy can reach one port of any host; runtime docker prevents this") != 1 {
+	if strings.Contains(text, "not enforced") || strings.Count(text, "at level landlock, a program that ignores the proxy can reach one port of any host; level full and runtime docker prevent this") != 1 {
 		t.Errorf("with a sandbox:\n%s", text)
 	}
 	none := cardOf(t, strings.Replace(packaged, `allowedDomains = ["api.example.com", "b.example"]`, "sandbox = 'landlock'", 1)).text()

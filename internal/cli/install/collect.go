@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -29,7 +29,7 @@ const maxParallel = 4
 // collect lists the tools of the servers of the plan, in the isolation that a job has. It reports
 // all that fail. Images are those for containers.
 func (p *project) collect(ctx context.Context, plan *plan, images []lockfile.Image) (err error) {
-	site, end, err := p.site(plan)
+	site, end, err := p.site(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (p *project) inContainer() bool {
 }
 
 // site is where servers run: in the working directory, as with perstack run.
-func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
+func (p *project) site(ctx context.Context, plan *plan) (*skills.Site, func() error, error) {
 	h := p.opts.Host
 	files, err := workspace.Open(h.Dir, workspace.Options{ReadOnly: host.FileRules(p.config)})
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
 	}
-	sandboxes, remove, err := p.sandboxes(plan, files.Path())
+	sandboxes, remove, err := p.sandboxes(ctx, plan, files.Path())
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
 	}
@@ -174,21 +174,36 @@ func (p *project) refuseSecrets(found *lockfile.Skill) error {
 	return nil
 }
 
-// sandboxes returns the sandboxes of the servers that are started: all with --sandbox, otherwise
-// those of skills that ask for it. It is nil when there are none.
-func (p *project) sandboxes(plan *plan, workspace string) (*skills.Sandboxes, func() error, error) {
+// sandboxes returns the sandboxes of the servers that are started: all at the level of the job,
+// and those of skills that ask for one. It is nil when there are none.
+func (p *project) sandboxes(ctx context.Context, plan *plan, workspace string) (*skills.Sandboxes, func() error, error) {
 	nothing := func() error { return nil }
-	sandboxes := skills.OnHost(p.opts.Sandbox)
 	if p.inContainer() {
 		return nil, nothing, nil // no program is started on this machine
 	}
-	if !slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && sandboxes.Contain(s.skill) }) {
+	var started []*expert.Skill
+	for _, s := range plan.servers {
+		if !s.kept {
+			started = append(started, s.skill)
+		}
+	}
+	is := p.asked.Project.Resolved.Isolation
+	needed := local.NeededBy(started, is.Sandbox)
+	if needed == "" {
 		return nil, nothing, nil
 	}
-	if err := landlock.Available(); err != nil {
-		return nil, nothing, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("skills cannot be started in sandboxes: %w", err)}
+	h := p.opts.Host
+	level, err := h.OfferedSandbox(ctx).Choose(needed)
+	switch {
+	case err != nil && needed == expert.SandboxAuto:
+		return nil, nothing, h.AcceptNoSandbox(ctx, p.config, workspace, err)
+	case err != nil:
+		return nil, nothing, host.Usagef("skills cannot be started in sandboxes: %w", err)
 	}
-	sandboxes, remove, err := sandboxes.MakeDirs(workspace)
+	sandboxes := skills.OnHost(is.Sandbox.Restricts())
+	sandboxes.Reach = is.Reach
+	sandboxes.Limit(is.SandboxLimits.Or(job.DefaultSandboxLimits()))
+	sandboxes, remove, err := sandboxes.Prepare(ctx, level, workspace, skills.Machine{Environ: h.Environ, Dir: h.Dir, State: h.StatePath(), Now: h.Source.Now, Log: h.Logger(false)})
 	if err != nil {
 		return nil, nothing, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}

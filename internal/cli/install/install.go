@@ -44,7 +44,7 @@ type Options struct {
 	BaseImage string // empty means that of the file
 	Update    bool
 	Check     bool
-	Sandbox   bool // start all skills in sandboxes
+	Sandbox   expert.SandboxLevel // least level of the sandboxes of skills; empty means that of the file
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -67,13 +67,14 @@ skills, the entries are kept. Skills are programs that the file names: if you di
 write the file, look at it with perstack inspect first.
 
 Skills are started in the isolation that a job has: with runtime = "docker" or
---runtime docker in a container, with --sandbox in a sandbox, and otherwise as you.
+--runtime docker in a container, with --sandbox=auto in a sandbox, and otherwise as you.
 Programs of skills that lie in the workspace are pinned by their digests.
 
---sandbox starts each skill in its own sandbox, as perstack run --sandbox does. It can
-read the system, its package and the working directory, write to the working directory
-and its own directories, and reach its allowedDomains. Skills with sandbox = "landlock"
-always have a sandbox. Sandboxes need Linux 6.12 or newer.
+--sandbox=auto starts each skill in its own sandbox, as perstack run does with this flag.
+It can read the system, its package and the working directory, write to the working
+directory and its own directories, and reach its allowedDomains. full and landlock ask
+for a level at least, and off for no sandboxes. Skills with the key sandbox always have
+one. Sandboxes need Linux 6.12 or newer.
 
 --update asks all skills again, uses newer packages where perstack.toml allows them,
 and prints what has changed. Read it before you commit.
@@ -100,7 +101,7 @@ Exit codes: 0 written or up to date, 1 a skill failed or --check found differenc
 2 wrong usage or configuration, 129, 130 and 143 stopped by a signal. perstack.lock
 is changed only if the code is 0.`,
 		Example: `  perstack install
-  perstack install --sandbox
+  perstack install --sandbox=auto
   perstack install --runtime docker --base-image node:24
   perstack install --update
   perstack install --check
@@ -108,6 +109,9 @@ is changed only if the code is 0.`,
 		Args:              host.NoArgs("it installs all Experts of the file that --config names"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := host.CheckSandbox(cmd.Flags(), opts.Sandbox); err != nil {
+				return err
+			}
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
@@ -122,7 +126,7 @@ is changed only if the code is 0.`,
 			if opts.Update && opts.Check {
 				return host.Usagef("--update and --check exclude each other; give one")
 			}
-			if opts.Sandbox && opts.Check {
+			if opts.Sandbox != "" && opts.Check {
 				return host.Usagef("--sandbox is for skills that are started, and --check starts none; give one")
 			}
 			return runF(cmd.Context(), opts)
@@ -136,7 +140,7 @@ is changed only if the code is 0.`,
 	flags.StringVar(&opts.BaseImage, "base-image", "", "image with programs for skills, with --runtime docker (default: from perstack.toml, else none)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
-	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in its own sandbox")
+	host.AddSandboxFlag(cmd, &opts.Sandbox, "least level of the sandboxes that skills are started in")
 	for flag, values := range map[string][]string{
 		"runtime":    {job.Local, job.Docker},
 		"base-image": nil, // nothing to offer, and files least of all

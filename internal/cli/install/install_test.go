@@ -41,8 +41,8 @@ func TestOptions(t *testing.T) {
 		{args: []string{"--base-image", "tools:1"}, want: Options{BaseImage: "tools:1"}},
 		{args: []string{"--base-image=--privileged"}, err: `--base-image: "--privileged" is not the name of an image; write it like debian:12-slim, or with a host before and @sha256:… behind it`},
 		{args: []string{"--base-image", ""}, err: "--base-image is given without a value"},
-		{args: []string{"--sandbox"}, want: Options{Sandbox: true}},
-		{args: []string{"--sandbox", "--check"}, err: "--sandbox is for skills that are started, and --check starts none; give one"},
+		{args: []string{"--sandbox=auto"}, want: Options{Sandbox: expert.SandboxAuto}},
+		{args: []string{"--sandbox=off", "--check"}, err: "--sandbox is for skills that are started, and --check starts none; give one"},
 		{args: []string{"--check", "--update"}, err: "--update and --check exclude each other; give one"},
 		{args: []string{"--config", ""}, err: "--config is given without a value"},
 		{args: []string{"writer"}, err: `install takes no arguments, but got "writer"; it installs all Experts of the file that --config names`},
@@ -113,7 +113,7 @@ func newBench(t *testing.T, file string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.host = &host.Host{Dir: dir, Home: dir, Environ: []string{"WEB_KEY=x", everything}, Source: engine.FixedSource(time.UnixMilli(1_767_000_000_000)), Stdout: &b.out, Stderr: &b.errOut}
+	b.host = &host.Host{Dir: dir, Home: dir, Environ: []string{"WEB_KEY=x", everything, "PERSTACK_SANDBOX=off"}, Source: engine.FixedSource(time.UnixMilli(1_767_000_000_000)), Stdout: &b.out, Stderr: &b.errOut}
 	b.write("perstack.toml", file)
 	return b
 }

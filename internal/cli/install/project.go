@@ -54,6 +54,9 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 		}
 		config.Settings.Isolation.Container.BaseImage = opts.BaseImage
 	}
+	if err := h.SandboxPaths(config); err != nil {
+		return nil, err
+	}
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
 	}
@@ -70,7 +73,11 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	}
 	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
 	box := job.Container{Proxy: config.Settings.Isolation.Container.Proxy, BaseImage: opts.BaseImage}
-	flags := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Sandbox: opts.Sandbox, Container: box}}}
+	level, err := h.Sandbox(opts.Sandbox)
+	if err != nil {
+		return nil, err
+	}
+	flags := job.Flags{Settings: job.Settings{Isolation: job.Isolation{Sandbox: level, Container: box}}}
 	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(flags, config.Settings, job.Settings{}, providers.Catalogue{})}
 	if opts.Update {
 		asks.Lock = nil // it pins nothing any more

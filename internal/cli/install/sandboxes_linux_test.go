@@ -23,16 +23,17 @@ func TestSandbox(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, file string
-		sandbox    bool
+		sandbox    expert.SandboxLevel
 		want       string // which skills are sandboxed
 	}{
-		{"none", twoExperts, false, ""},
-		{"all", twoExperts, true, "files web"},
-		{"one skill", strings.Replace(twoExperts, "command = \"files-server\"\n", "command = \"files-server\"\nsandbox = \"landlock\"\n", 1), false, "files"},
+		{"none", twoExperts, expert.SandboxOff, ""},
+		{"all", twoExperts, expert.SandboxAuto, "files web"},
+		{"one skill", strings.Replace(twoExperts, "command = \"files-server\"\n", "command = \"files-server\"\nsandbox = \"landlock\"\n", 1), expert.SandboxOff, "files"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			b := newBench(t, c.file)
+			b.host.Home = t.TempDir()
 			var mu sync.Mutex
 			locked := map[string]bool{}
 			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, site *skills.Site, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
@@ -40,8 +41,8 @@ func TestSandbox(t *testing.T) {
 				defer mu.Unlock()
 				if site.Sandboxes.Contain(s) {
 					locked[s.Name] = true
-					if info, err := os.Stat(site.Sandboxes.Tmp); err != nil || info.Mode().Perm() != 0o700 || !site.Sandboxes.OwnListeners {
-						t.Errorf("sandboxes %+v: %v", site.Sandboxes, err)
+					if !site.Sandboxes.OwnListeners {
+						t.Error("it has no listener")
 					}
 				}
 				return b.discover(ctx, site, s, pinned, report)

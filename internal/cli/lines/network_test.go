@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/job"
 )
@@ -54,13 +55,13 @@ func TestSandbox(t *testing.T) {
 
 // That skills run in sandboxes is said once; that they share one, as what it is.
 func TestSandboxes(t *testing.T) {
-	spec, err := job.Spec{Settings: job.Settings{Isolation: job.Isolation{Sandbox: true}}}.Recorded()
+	spec, err := job.Spec{Settings: job.Settings{Isolation: job.Isolation{Sandbox: expert.SandboxLandlock}}}.Recorded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := event.Event{JobID: "job1", RunID: "r1", ExpertKey: "lead", StepNumber: 1, Body: event.StartRun{Spec: spec}}
 	shared := event.Event{JobID: "job1", RunID: "r1", Body: event.SandboxCheck{Check: "sandboxes", OK: true, Message: "not wanted: all skills share one"}}
-	told := "● Sandbox each skill runs in a sandbox of its own, and so do commands\n"
+	told := "● Sandbox each skill runs in a sandbox of its own, and so do commands (level landlock)\n"
 	if diff := cmp.Diff([]string{told, "", ""}, emit(t, Options{}, start, start, shared)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -42,6 +42,9 @@ func (p *Printer) body(r narrate.Row, before int) []line {
 	for _, t := range texts {
 		lines = append(lines, p.text(t, before)...)
 	}
+	for _, remedy := range Remedies(r.Remedy) {
+		lines = append(lines, p.text(narrate.Text{Text: remedy, Show: narrate.Whole}, before)...)
+	}
 	return lines
 }
 

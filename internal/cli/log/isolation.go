@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -20,8 +21,11 @@ func isolation(spec job.Spec) string {
 		words = append(words, "docker", "one shared sandbox for all skills (--shared-sandbox)")
 	case spec.Runtime == job.Docker:
 		words = append(words, "docker", "a sandbox for each skill")
-	case is.Sandbox:
-		words = append(words, "a sandbox for each skill (--sandbox)")
+	case is.Sandbox.Restricts():
+		words = append(words, "a sandbox for each skill (level "+string(is.Sandbox)+")")
+		words = append(words, reach(is)...)
+	case is.Sandbox == expert.SandboxOff:
+		return "none for the whole run (--sandbox=off)"
 	default:
 		return notIsolated
 	}
@@ -38,6 +42,29 @@ func isolation(spec job.Spec) string {
 		words = append(words, "commands get "+strings.Join(is.Env, " "))
 	}
 	return strings.Join(words, ", ")
+}
+
+// reach says what programs in sandboxes could use besides the workspace, and what of the
+// workspace they could not.
+func reach(is job.Isolation) (words []string) {
+	add := func(about string, list []string) {
+		if len(list) > 0 {
+			words = append(words, about+" "+strings.Join(list, " "))
+		}
+	}
+	r := is.Reach
+	add("reads", r.Read)
+	add("writes", r.Write)
+	add("does not read", r.Hide)
+	add("does not write", r.Protect)
+	add("commands reach", r.Domains)
+	switch r.Network {
+	case job.NetworkNone:
+		words = append(words, "no network")
+	case job.NetworkHost:
+		words = append(words, "the network of the machine")
+	}
+	return words
 }
 
 // isolated takes what a start says of isolation. A job that is resumed can have another

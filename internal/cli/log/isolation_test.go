@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -13,9 +14,12 @@ func TestIsolation(t *testing.T) {
 	local := func(is job.Isolation) job.Settings { return job.Settings{Runtime: job.Local, Isolation: is} }
 	docker := func(is job.Isolation) job.Settings { return job.Settings{Runtime: job.Docker, Isolation: is} }
 	for want, settings := range map[string]job.Settings{
-		notIsolated:                            local(job.Isolation{}),
-		"a sandbox for each skill (--sandbox)": local(job.Isolation{Sandbox: true}),
-		"docker, a sandbox for each skill":     docker(job.Isolation{Container: job.Container{Proxy: job.ProxyBuiltin}}),
+		notIsolated: local(job.Isolation{}),
+		"a sandbox for each skill (level landlock)": local(job.Isolation{Sandbox: expert.SandboxLandlock}),
+		"none for the whole run (--sandbox=off)":    local(job.Isolation{Sandbox: expert.SandboxOff}),
+		"a sandbox for each skill (level full), reads /a /b, writes /c, does not read h, does not write p, commands reach a.example, no network": local(job.Isolation{Sandbox: expert.SandboxFull,
+			Reach: job.Reach{Read: []string{"/a", "/b"}, Write: []string{"/c"}, Hide: []string{"h"}, Protect: []string{"p"}, Domains: []string{"a.example"}, Network: job.NetworkNone}}),
+		"docker, a sandbox for each skill":                             docker(job.Isolation{Container: job.Container{Proxy: job.ProxyBuiltin}}),
 		"docker, one shared sandbox for all skills (--shared-sandbox)": docker(job.Isolation{SharedSandbox: true}),
 		"docker, a sandbox for each skill, out by squid, workspace read-only, on the image tools:1, commands get A B": docker(job.Isolation{
 			Container: job.Container{Proxy: job.ProxySquid, ReadOnlyWorkspace: true, BaseImage: "tools:1"}, Env: []string{"A", "B"}}),

@@ -118,7 +118,7 @@ func TestUsageErrors(t *testing.T) {
 		{"longjob --checkpoint cp1 --step 3", "--step does not go with --checkpoint"},
 		{"longjob --type callTool", `there is no event type "callTool"; did you mean callTools?`},
 		{"longjob --type CALLTOOLS", "did you mean callTools?"},
-		{"longjob --type startRun --type sandbox", "did you mean sandboxCheck?"},
+		{"longjob --type startRun --type sandboxChck", "did you mean sandboxCheck?"},
 		{"longjob --type foo --json", `there is no event type "foo"; press tab`},
 		{"longjob --type=", `there is no event type ""`},
 	} {

@@ -11,9 +11,11 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/disk"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/mcp/serve"
 	"github.com/perstack-go/perstack/internal/skills/quota"
@@ -32,6 +34,7 @@ type Options struct {
 	EnvPath    []string
 	Pick, Omit []string
 	Limits     job.Limits // MaxWorkspaceBytes only
+	Sandbox    expert.SandboxLevel
 	Verbose    bool
 
 	HTTP      bool
@@ -54,7 +57,8 @@ The tools work in one directory, with the same protections as in a run: no path
 leads out of it, .env files and the history cannot be read, and perstack.toml cannot
 be changed. Only exec starts programs. They can use your files and network, as you
 can. On Linux they cannot gain more rights: sudo does not work, and programs started
-by root do not have its special rights. --omit exec leaves this tool out.
+by root do not have its special rights. --omit exec leaves this tool out. With
+--sandbox=auto they run in a sandbox, which can use the workspace and reaches no host.
 
 Most clients are configured under "mcpServers":
 
@@ -71,12 +75,16 @@ The server ends when the client closes its input. Exit codes: 0 closed, 1 failed
 signal.`,
 		Example: `  perstack mcp base
   perstack mcp base --workspace ./project --omit exec
+  perstack mcp base --workspace ./project --sandbox=auto
   perstack mcp base --pick readTextFile,listDirectory
   perstack mcp base --max-workspace-bytes 1000000000
   perstack mcp base --http --port 7777 --token-file ~/.perstack-token`,
 		Args:              host.NoArgs("--workspace chooses where it works"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := host.CheckSandbox(cmd.Flags(), opts.Sandbox); err != nil {
+				return err
+			}
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
@@ -93,6 +101,7 @@ signal.`,
 	flags.StringSliceVar(&opts.Pick, "pick", nil, "tools to serve, separated by commas (default: all)")
 	flags.StringSliceVar(&opts.Omit, "omit", nil, "tools not to serve, separated by commas")
 	host.AddLimits(flags, &opts.Limits, "maxWorkspaceBytes")
+	host.AddSandboxFlag(cmd, &opts.Sandbox, "least level of the sandbox of commands")
 	flags.BoolVar(&opts.HTTP, "http", false, "listen on 127.0.0.1 instead of using standard input and output")
 	flags.Uint16Var(&opts.Port, "port", 0, "port to listen on, with --http (default: a free one)")
 	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the token that clients must send, with --http (default: a new one, printed once)")
@@ -124,20 +133,30 @@ func Base(ctx context.Context, opts *Options) error {
 
 	log := h.Logger(opts.Verbose)
 	commands := sandbox.NewSupervisor()
+	commands.LimitDisk(disk.Limits{Bytes: job.DefaultSandboxLimits().DiskGrowth, Files: disk.DefaultFiles})
+	removeSandbox := func() error { return nil }
 	defer func() {
 		if err := commands.Close(); err != nil {
 			log.Error("commands may be running still", "error", err)
 		}
+		if err := removeSandbox(); err != nil {
+			log.Warn("the directory of the sandbox is still there", "error", err)
+		}
 	}()
-	open := func() skill.Skill {
-		return base.New(base.Options{
-			Workspace: files, Environ: h.Environ, Commands: commands, Redact: h.Secrets.Redact, PID: os.Getpid(),
-		})
+	tools := base.Options{
+		Workspace: files, Environ: h.Environ, Commands: commands, Redact: h.Secrets.Redact, PID: os.Getpid(),
 	}
+	remove, err := opts.confine(ctx, rules, &tools)
+	if err != nil {
+		return err
+	}
+	removeSandbox = remove
+	open := func() skill.Skill { return base.New(tools) }
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if rules.maxBytes > 0 {
 		limit := limitSize(files, rules.maxBytes, cancel)
+		limit.Measure = commands.WithUnlinked(files.Path(), limit.Measure)
 		if !limit.Check(ctx) {
 			return outcome(context.Cause(ctx))
 		}

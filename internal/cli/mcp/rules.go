@@ -3,11 +3,16 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"slices"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -17,6 +22,19 @@ type rules struct {
 	protected []string
 	readOnly  []string
 	maxBytes  int64 // 0 for no limit
+	sandbox   expert.SandboxLevel
+	config    *manifest.Config // nil if the workspace has none
+	history   host.History
+}
+
+// hiddenFromUs reports whether this process cannot read an env file, as in a sandbox that hides
+// it. Then no command of this process can read it either, and nothing has to be redacted.
+func hiddenFromUs(f env.File) bool {
+	file, err := userfile.OpenRegular(f.Path)
+	if err == nil {
+		file.Close()
+	}
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // loadRules reads the perstack.toml of the workspace, if there is one, and the env files
@@ -49,6 +67,20 @@ func loadRules(ctx context.Context, o *Options) (rules, error) {
 		protected: history.Hidden(),
 		readOnly:  project.Rules,
 		maxBytes:  o.Limits.MaxWorkspaceBytes,
+		config:    project.Config,
+		history:   history,
+	}
+	if r.sandbox, err = h.Sandbox(o.Sandbox); err != nil {
+		return rules{}, err
+	}
+	if project.Config != nil {
+		reach := project.Config.Settings.Isolation.Reach
+		for _, path := range reach.Hide {
+			r.protected = append(r.protected, filepath.Join(dir, path))
+		}
+		for _, path := range reach.Protect {
+			r.readOnly = append(slices.Clip(r.readOnly), filepath.Join(dir, path))
+		}
 	}
 	if old := history.OldHistory(dir); old != "" {
 		r.protected = append(r.protected, old)
@@ -79,7 +111,7 @@ func loadRules(ctx context.Context, o *Options) (rules, error) {
 	if o.TokenFile != "" {
 		r.protected = append(r.protected, h.Path(o.TokenFile))
 	}
-	env, err := env.Load(h.Environ, envFiles)
+	env, err := env.Load(h.Environ, slices.DeleteFunc(envFiles, hiddenFromUs))
 	if err != nil {
 		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}

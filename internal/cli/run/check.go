@@ -42,6 +42,9 @@ func (o *Options) check() error {
 			return host.Usagef("--%s %q cannot be used; use %s", flag.name, flag.value, wording.Or(flag.known))
 		}
 	}
+	if _, err := o.Host.Sandbox(""); err != nil {
+		return err
+	}
 	if image := o.Flags.Isolation.Container.BaseImage; image != "" {
 		if message, hint := manifest.ImageReference(image); message != "" {
 			return host.Usagef("--base-image: %s; %s", message, hint)
@@ -93,8 +96,18 @@ func (pl *plan) checkFlags() error {
 		}
 		return nil
 	}
-	if is.Sandbox {
+	if is.Sandbox != "" {
 		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
+	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"--sandbox-read", len(is.Reach.Read) > 0}, {"--sandbox-write", len(is.Reach.Write) > 0}, {"--sandbox-network", is.Reach.Network != ""}, {"--allow-domain", len(is.Reach.Domains) > 0},
+	} {
+		if flag.given {
+			return host.Usagef("%s goes with --runtime local, not %s", flag.name, runtime)
+		}
 	}
 	return pl.checkHanded(is.Env)
 }
@@ -136,6 +149,15 @@ func (pl *plan) checkHanded(names []string) error {
 var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 func isVariable(name string) bool { return variableName().MatchString(name) }
+
+// flags are the settings that the user gives, by flags or in the environment.
+func (o *Options) flags() job.Flags {
+	all := o.Flags
+	if level, err := o.Host.Sandbox(all.Isolation.Sandbox); err == nil { // check has refused others
+		all.Isolation.Sandbox = level
+	}
+	return all
+}
 
 // continues reports whether the run continues a recorded job.
 func (o *Options) continues() bool {

@@ -36,9 +36,23 @@ func (o *Options) again(jobID string, args ...string) string {
 	// Without these a job that ran in a container would be resumed without one.
 	add("--runtime", f.Runtime)
 	addIf("--read-only-workspace", is.Container.ReadOnlyWorkspace)
-	addIf("--sandbox", is.Sandbox)
+	if is.Sandbox.Restricts() {
+		words = append(words, "--sandbox="+string(is.Sandbox))
+	}
+	for _, path := range is.Reach.Read {
+		add("--sandbox-read", path)
+	}
+	for _, path := range is.Reach.Write {
+		add("--sandbox-write", path)
+	}
+	if is.Reach.Network != job.NetworkHost {
+		add("--sandbox-network", is.Reach.Network)
+	}
+	for _, name := range is.Reach.Domains {
+		add("--allow-domain", name)
+	}
 	addIf("--offline", is.Container.Offline)
-	// --shared-sandbox and --yes are left out: isolation must not be lowered by pasting a line,
+	// --shared-sandbox, --sandbox=off, --sandbox-network host and --yes are left out: isolation must not be lowered by pasting a line,
 	// and the project can ask for more by then.
 	for _, name := range is.Env {
 		add("--env", name)

@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
@@ -20,6 +21,21 @@ func TestHintRepeatsFlags(t *testing.T) {
 		" --cassette /a.toml --runtime docker --read-only-workspace --offline --env A --env B --base-image debian:12 --proxy builtin --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
 	if got := o.again("j"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// What limits sandboxes is repeated, and what turns them off is not.
+func TestHintRepeatsSandbox(t *testing.T) {
+	dir := consent.Resolve(t.TempDir())
+	for line, want := range map[string]string{
+		"--sandbox auto --sandbox-read " + dir + " --sandbox-write " + dir + " --sandbox-network none --allow-domain a.example": " --sandbox=auto --sandbox-read " + dir + " --sandbox-write " + dir + " --sandbox-network none --allow-domain a.example",
+		"--sandbox=off --sandbox-network host": "",
+	} {
+		o := flags(t, line)
+		o.Host.Command = "perstack"
+		if got := o.again("j"); got != "perstack run --continue-job j"+want {
+			t.Errorf("%s: %s", line, got)
+		}
 	}
 }
 

@@ -1,69 +1,107 @@
 package run
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
-	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 )
 
 // checkSandbox refuses isolation that cannot be had. Without it, an untrusted
 // program would run where the user said that it must not.
-func (pl *plan) checkSandbox() error {
+func (pl *plan) checkSandbox(ctx context.Context) error {
 	if pl.spec.Runtime == job.Docker {
 		return pl.checkProxy()
 	}
-	by := pl.sandboxedBy()
-	if by == "" {
+	needed := local.Needed(pl.spec.Experts, pl.spec.Isolation.Sandbox)
+	if needed == "" {
+		pl.tellReach()
+		pl.tellUnenforced(pl.spec.Isolation.Sandbox)
+		pl.tellLevel()
 		return nil
 	}
-	available := pl.opts.sandboxAvailable
-	if available == nil {
-		available = landlock.Available
+	offered := pl.opts.Host.OfferedSandbox
+	if pl.opts.sandboxes != nil {
+		offered = func(context.Context) local.Offer { return pl.opts.sandboxes() }
 	}
-	if err := available(); err != nil {
-		return host.Usagef("%s: %w; or use --runtime docker on a machine that can", by, err)
+	offer := offered(ctx)
+	level, err := offer.Choose(needed)
+	switch {
+	case err != nil && needed == expert.SandboxAuto:
+		return pl.acceptNone(ctx, err)
+	case err != nil:
+		return host.Usagef("%s: %w; or use --runtime docker on a machine that can", pl.sandboxedBy(needed), err)
+	case level != expert.SandboxFull && pl.spec.Isolation.Reach.Network == job.NetworkHost:
+		return host.Usagef("the network of the machine cannot be opened for a sandbox of level %s; name hosts with --allow-domain", level)
+	case level != expert.SandboxFull && pl.spec.Isolation.Sandbox == expert.SandboxAuto:
+		pl.say("the sandbox has level %s (%v): %s", level, offer.Why, openFiles)
 	}
-	return pl.checkHistory()
+	if pl.spec.Isolation.Sandbox.Restricts() {
+		pl.spec.Isolation.Sandbox = level
+	}
+	pl.tellLevel()
+	pl.tellUnenforced(level)
+	open, err := pl.opts.Host.SandboxWorkspace(pl.project.history, pl.spec.Workspace.Dir, level)
+	if open != "" {
+		pl.say("%s", open)
+	}
+	return err
 }
 
-// checkHistory refuses a workspace that contains the state of the user, such as a home
-// directory: a sandbox opens the workspace as a whole, and the key that seals the history is
-// there.
-func (pl *plan) checkHistory() error {
-	found, state, err := pl.project.history.In(pl.spec.Workspace.Dir)
-	switch {
-	case err != nil:
-		return host.Usagef("look for the history in the workspace: %w", err)
-	case state:
-		return host.Usagef("the workspace contains %s, where perstack keeps its key and history, and a sandbox cannot hide it; choose a smaller one with --workspace", found[0])
-	case len(found) > 0:
-		pl.say("the sandbox cannot hide the history in the workspace (%s): programs can read and remove it", found[0])
+// openFiles is what level landlock does not protect in the workspace.
+const openFiles = "programs can read env files in the workspace, and change perstack.toml, perstack.lock and the hooks and configuration of git there; perstack doctor says what is missing for level full"
+
+// acceptNone asks whether programs can run without a sandbox on a machine that has none.
+// The answer is kept for the project.
+func (pl *plan) acceptNone(ctx context.Context, why error) error {
+	if err := pl.opts.Host.AcceptNoSandbox(ctx, pl.project.config, pl.spec.Workspace.Dir, why); err != nil {
+		return err
 	}
+	pl.spec.Isolation.Sandbox = expert.SandboxOff
+	pl.tellLevel()
+	pl.tellUnenforced(expert.SandboxOff)
 	return nil
 }
 
-// sandboxedBy names what asks for a sandbox with the runtime local: the flag, or the first
-// skill of an Expert; "" if nothing does.
-func (pl *plan) sandboxedBy() string {
-	if pl.spec.Runtime != job.Local {
-		return ""
+// tellUnenforced says which settings of the file programs are not held to.
+func (pl *plan) tellUnenforced(level expert.SandboxLevel) {
+	if line := host.Unenforced(pl.spec.Isolation, level); line != "" && local.StartPrograms(pl.spec.Experts) {
+		pl.say("%s", line)
 	}
-	if pl.spec.Isolation.Sandbox {
-		return "--sandbox"
+}
+
+// tellReach says that flags open nothing, because there is no sandbox that they could open.
+func (pl *plan) tellReach() {
+	r := pl.opts.Flags.Isolation.Reach
+	if len(r.Read)+len(r.Write)+len(r.Domains) > 0 || r.Network != "" {
+		pl.say("--sandbox-read, --sandbox-write, --sandbox-network and --allow-domain have no effect, because no program of this job runs in a sandbox")
 	}
-	machine := skills.OnHost(false)
+}
+
+// sandboxedBy names what asks for a level: the setting of the job, or the first skill of an
+// Expert.
+func (pl *plan) sandboxedBy(level expert.SandboxLevel) string {
+	if pl.spec.Isolation.Sandbox == level {
+		switch pl.resolved.From("sandbox") {
+		case job.File:
+			return "mode in [sandbox]"
+		case job.Record:
+			return "the sandbox that the job had"
+		}
+		return "--sandbox=" + string(level)
+	}
 	for _, e := range pl.spec.Experts {
 		for _, k := range e.Skills {
-			if machine.Contain(k) {
+			if k.UsesSandbox() && k.Sandbox == level {
 				return fmt.Sprintf("sandbox of the skill %q of %s", k.Name, e.Key)
 			}
 		}
 	}
-	return ""
+	return "the sandbox"
 }
 
 // checkProxy says what the container depends on. That a file names Squid, or an image, is a

@@ -54,6 +54,8 @@ func (o *output) limited(r engine.Result) error {
 	case event.LimitToolCalls:
 		key = "maxToolCalls"
 		said = fmt.Sprintf("%.0f of %.0f tool calls are used (maxToolCalls), and the model requested %.0f more, which perstack did not carry out", l.Used, l.Max, l.Needs-l.Used)
+	case event.LimitDisk, event.LimitMemory:
+		return o.programs(r, l)
 	case event.LimitDuration:
 		return o.duration(r)
 	case event.LimitLoop:
@@ -74,6 +76,17 @@ func (o *output) limited(r engine.Result) error {
 		return fmt.Errorf("stopped by the limit on %s; resume with: %s", terminal.CleanLine(l.Limit), o.opts.again(r.JobID))
 	}
 	return fmt.Errorf("stopped: %s; resume with: %s", said, raised.again(r.JobID))
+}
+
+// programs is about limits of programs in a sandbox. Only perstack.toml can raise them.
+func (o *output) programs(r engine.Result, l *engine.LimitError) error {
+	limits := o.plan.spec.Isolation.SandboxLimits.Or(job.DefaultSandboxLimits())
+	said, key, allowed := "programs added too much to the disk", "diskGrowth", limits.DiskGrowth
+	if l.Limit == event.LimitMemory {
+		said, key, allowed = "programs used too much memory", "memory", limits.Memory
+	}
+	return fmt.Errorf("stopped: %s, three times in this run (%s = %q); free some, or raise it in [sandbox] of perstack.toml; resume with: %s",
+		said, key, manifest.FormatBytes(allowed), o.opts.again(r.JobID))
 }
 
 // duration repeats the same limit: the time starts again with every run.

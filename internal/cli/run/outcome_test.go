@@ -107,6 +107,40 @@ func TestTextTellsOfRefusedHosts(t *testing.T) {
 	}
 }
 
+// Where only the answer is wanted, what a sandbox blocked goes to standard error, with what allows
+// it.
+func TestTextTellsWhatIsBlocked(t *testing.T) {
+	var told strings.Builder
+	o := outputOf(&Options{Host: &host.Host{Stderr: &told}}, job.Spec{})
+	o.mode = outputText
+	spec, err := job.Spec{Settings: job.Settings{Runtime: job.Local}}.Recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []event.Body{
+		event.StartRun{Spec: spec},
+		event.ProxyAccess{Action: "blocked", Domain: "a.example", Port: 443, Reason: "domain", Listener: "lead " + event.BaseSkill, Command: "npm"},
+		event.ProxyAccess{Action: "blocked", Domain: "a.example", Port: 443, Reason: "domain", Listener: "lead " + event.BaseSkill, Command: "npm"},
+		event.ProxyAccess{Action: "blocked", Domain: "b.example", Port: 443, Reason: "resolve", Listener: "lead web"},
+		event.SandboxHint{Kind: "outside", Path: "/home/ann/datasets/a.csv", SkillName: event.BaseSkill, Command: "python3", Message: "/home/ann/datasets/a.csv is outside the sandbox\x1b[2J\n"},
+	} {
+		if err := o.note(event.Event{Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `perstack: sandbox: blocked network a.example:443, command npm
+        allow:  --allow-domain a.example
+        always: allowedDomains = ["a.example"] in [experts.lead.skills."@perstack/base"]
+perstack: sandbox: blocked network b.example:443, skill web of lead
+        the name has no address
+perstack: sandbox: /home/ann/datasets/a.csv is outside the sandbox , command python3
+        allow:  --sandbox-read /home/ann/datasets
+`
+	if told.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", told.String(), want)
+	}
+}
+
 // That the container's time is over is no matter of --max-duration.
 func TestLimitedByTheContainer(t *testing.T) {
 	o := outputOf(&Options{}, job.Spec{})

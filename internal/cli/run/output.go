@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
@@ -35,6 +36,7 @@ type output struct {
 
 	delegated map[string]bool // Runs, by whether another Expert asked
 	refused   map[string]bool // hosts that were refused, and to whom
+	story     narrate.Narrator
 }
 
 // maxRefused is how many refused hosts are told of, where only the answer is wanted.
@@ -105,11 +107,16 @@ func (o *output) note(e event.Event) error {
 			say("perstack", "the definition of expert "+b.Expert+" has changed since the job began; it continues with the new one")
 		case event.StartRun:
 			o.delegated[e.RunID] = b.DelegatedBy != nil
+			o.story.Apply(e) // it has the isolation of the job
 		case event.ProxyAccess:
 			if seen := narrate.Asker(b) + " " + b.Domain; b.Action != "allowed" && !o.refused[seen] && len(o.refused) < maxRefused {
 				o.refused[seen] = true // once: a program that is refused often tries again
-				say("perstack", narrate.Asker(b)+" was kept from "+b.Domain+": "+narrate.Refusal(b))
+				if !o.blocked(e) {
+					say("perstack", narrate.Asker(b)+" was kept from "+b.Domain+": "+narrate.Refusal(b))
+				}
 			}
+		case event.SandboxHint: // a Run has few of them
+			o.blocked(e)
 		case event.StopRunByError:
 			if o.delegated[e.RunID] { // its parent continues, and perhaps does not mention it
 				say("perstack", "the delegate "+e.ExpertKey+" failed: "+b.Error.Message)
@@ -128,6 +135,26 @@ func (o *output) note(e event.Event) error {
 		say(b.SkillName, b.Message)
 	}
 	return nil
+}
+
+// blocked prints what a sandbox kept a program from, and how to allow it. It reports whether e is
+// about that.
+func (o *output) blocked(e event.Event) (found bool) {
+	for _, r := range o.story.Apply(e) {
+		if r.Label != narrate.SandboxLabel {
+			continue
+		}
+		found = true
+		fmt.Fprintf(o.opts.Host.Stderr, "perstack: sandbox: %s\n", terminal.CleanLine(r.Summary))
+		texts := lines.Remedies(r.Remedy)
+		for _, t := range r.Body {
+			texts = append(texts, t.Text)
+		}
+		for _, text := range texts {
+			fmt.Fprintf(o.opts.Host.Stderr, "        %s\n", strings.ReplaceAll(terminal.Clean(text), "\n", " "))
+		}
+	}
+	return found
 }
 
 // outputClosed is why a run stops when no program reads its output.

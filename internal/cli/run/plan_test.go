@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/testkit/allow"
 	"github.com/perstack-go/perstack/job"
 )
@@ -34,6 +36,7 @@ type proposal struct {
 	environ  []string
 	recorded job.Spec // of the job that is continued
 	kernel   error    // why there is no sandbox
+	landlock bool     // the machine has no more than that
 	strict   bool     // the user allows nothing beforehand
 }
 
@@ -50,7 +53,15 @@ func makePlan(t *testing.T, p proposal) (pl *plan, told string, err error) {
 	if !p.strict {
 		allowAll(t, o.Host)
 	}
-	o.sandboxAvailable = func() error { return p.kernel }
+	o.sandboxes = func() local.Offer {
+		if p.kernel != nil {
+			return local.Offer{Level: expert.SandboxOff, Why: p.kernel}
+		}
+		if p.landlock {
+			return local.Offer{Level: expert.SandboxLandlock, Why: errors.New("an old kernel")}
+		}
+		return local.Offer{Level: expert.SandboxFull}
+	}
 	project, err := loadProject(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +71,7 @@ func makePlan(t *testing.T, p proposal) (pl *plan, told string, err error) {
 	}
 	job := &target{jobID: "j", expertKey: p.expert, recorded: p.recorded}
 	if err = project.readEnv(t.Context(), o, job); err == nil {
-		pl, err = makeSpec(o, project, job)
+		pl, err = makeSpec(t.Context(), o, project, job)
 	}
 	return pl, stderr.String(), err
 }

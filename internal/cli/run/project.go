@@ -44,6 +44,9 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := h.SandboxPaths(config); err != nil {
+		return nil, err
+	}
 	p := &project{config: config, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
 	for _, f := range p.envFiles {
 		p.hidden = append(p.hidden, f.Path)
@@ -71,7 +74,7 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 	if !ok {
 		return nil // makeSpec reports it, before any variable is used
 	}
-	asks := consent.Project{Config: p.config, Lock: p.lock, Resolved: job.Resolve(o.Flags, p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
+	asks := consent.Project{Config: p.config, Lock: p.lock, Resolved: job.Resolve(o.flags(), p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
 	asks.Experts, _ = p.config.Closure(e)
 	question := host.Question{
 		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,

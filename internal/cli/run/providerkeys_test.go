@@ -99,7 +99,7 @@ func TestHideCredentialsFile(t *testing.T) {
 	if !slices.Contains(p.hidden, filepath.Join(dir, "key.json")) {
 		t.Errorf("tools can reach it: %q", p.hidden)
 	}
-	pl, err := makeSpec(o, p, &target{expertKey: "writer"})
+	pl, err := makeSpec(t.Context(), o, p, &target{expertKey: "writer"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,14 +52,6 @@ func (pl *plan) tellChanges() error {
 		pl.say("the job is resumed with the runtime %s; it ran with docker: no container isolates it any more", s.Runtime)
 	}
 	was, is := had.Isolation, s.Isolation
-	if s.Runtime == job.Local && had.Runtime == job.Local {
-		switch {
-		case is.Sandbox && pl.resolved.From("sandbox") == job.Record:
-			pl.say("the job is resumed in the sandbox, as before; --sandbox=false turns it off")
-		case was.Sandbox && !is.Sandbox:
-			pl.say("the job is resumed without the sandbox that it had: nothing isolates its skills and commands any more")
-		}
-	}
 	if s.Runtime != job.Docker || had.Runtime != job.Docker {
 		return nil
 	}
@@ -86,6 +78,22 @@ func (pl *plan) tellChanges() error {
 		pl.say("the job is resumed with %s, as before", wording.And(kept))
 	}
 	return nil
+}
+
+// tellLevel says if the sandboxes of a continued job are not what a flag asks for, or not what
+// they were.
+func (pl *plan) tellLevel() {
+	had := pl.target.recorded
+	was, is := had.Isolation.Sandbox, pl.spec.Isolation.Sandbox
+	switch {
+	case had.Expert == "" || had.Runtime != job.Local:
+	case was.Restricts() && !is.Restricts():
+		pl.say("the job is resumed without the sandbox that it had (level %s): nothing isolates its skills and commands any more", was)
+	case was.Restricts() && is.Compare(was) < 0:
+		pl.say("the job is resumed in a sandbox of level %s; it had level %s", is, was)
+	case is.Restricts() && was == expert.SandboxOff && pl.resolved.From("sandbox") != job.Flag:
+		pl.say("the job is resumed in a sandbox of level %s; it ran without one, which only --sandbox=off repeats", is)
+	}
 }
 
 // tellProviders says which conversations of the recorded job continue with another provider.

@@ -185,7 +185,7 @@ func TestResumedContainer(t *testing.T) {
 			}
 			is := pl.spec.Isolation
 			got := chosen{is.Container.ReadOnlyWorkspace, is.Container.BaseImage, is.Env}
-			if !cmp.Equal(c.want, got, cmp.AllowUnexported(chosen{})) && pl.spec.Runtime == job.Docker || pl.spec.Runtime != job.Docker && !cmp.Equal(is, job.Isolation{}) {
+			if !cmp.Equal(c.want, got, cmp.AllowUnexported(chosen{})) && pl.spec.Runtime == job.Docker || pl.spec.Runtime != job.Docker && !cmp.Equal(is, job.Isolation{Sandbox: expert.SandboxFull}) {
 				t.Errorf("(-want +got)\n%s", cmp.Diff(c.want, got, cmp.AllowUnexported(chosen{})))
 			}
 			want := ""
@@ -208,7 +208,7 @@ func TestResumedContainer(t *testing.T) {
 // A sandbox that a job had is kept when it is resumed, and one that was shared is split
 // again: a flag that was not repeated never lowers the isolation.
 func TestResumedSandbox(t *testing.T) {
-	local := recordedSpec(job.Settings{Runtime: job.Local, Isolation: job.Isolation{Sandbox: true}})
+	local := recordedSpec(job.Settings{Runtime: job.Local, Isolation: job.Isolation{Sandbox: expert.SandboxLandlock}})
 	docker := recordedSpec(job.Settings{Runtime: job.Docker, Isolation: job.Isolation{SharedSandbox: true}})
 	for name, tt := range map[string]struct {
 		before          job.Spec
@@ -216,22 +216,26 @@ func TestResumedSandbox(t *testing.T) {
 		sandbox, shared bool
 		told            string // empty for nothing
 	}{
-		"nothing":             {recordedSpec(job.Settings{Runtime: job.Local}), "", false, false, ""},
-		"first":               {job.Spec{}, "--sandbox", true, false, ""},
-		"kept":                {local, "", true, false, "is resumed in the sandbox, as before"},
-		"repeated":            {local, "--sandbox", true, false, ""},
-		"given up":            {local, "--sandbox=false", false, false, "without the sandbox that it had"},
+		"nothing":             {recordedSpec(job.Settings{Runtime: job.Local}), "", true, false, ""},
+		"first":               {job.Spec{}, "--sandbox=landlock", true, false, ""},
+		"kept":                {local, "", true, false, ""},
+		"repeated":            {local, "--sandbox=landlock", true, false, ""},
+		"given up":            {local, "--sandbox=off", false, false, "without the sandbox that it had"},
+		"not kept":            {recordedSpec(job.Settings{Runtime: job.Local, Isolation: job.Isolation{Sandbox: expert.SandboxOff}}), "", true, false, "it ran without one, which only --sandbox=off repeats"},
+		"off again":           {recordedSpec(job.Settings{Runtime: job.Local, Isolation: job.Isolation{Sandbox: expert.SandboxOff}}), "--sandbox=off", false, false, ""},
+		"lower":               {recordedSpec(job.Settings{Runtime: job.Local, Isolation: job.Isolation{Sandbox: expert.SandboxFull}}), "--sandbox=landlock", true, false, "in a sandbox of level landlock; it had level full"},
 		"into a container":    {local, "--runtime docker", false, false, ""},
 		"shared":              {job.Spec{}, "--runtime docker --shared-sandbox", false, true, "share one sandbox"},
 		"not shared any more": {docker, "--runtime docker", false, false, "a sandbox for each skill"},
 		"shared again":        {docker, "--runtime docker --shared-sandbox", false, true, "share one sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pl, told, err := makePlan(t, proposal{files: toml(skilled), opts: flags(t, tt.flags), recorded: tt.before})
+			pl, told, err := makePlan(t, proposal{files: toml(skilled), opts: flags(t, tt.flags), recorded: tt.before, landlock: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if is := pl.spec.Isolation; is.Sandbox != tt.sandbox || is.SharedSandbox != tt.shared {
+			told = strings.ReplaceAll(told, "perstack: the sandbox has level landlock (an old kernel): "+openFiles+"\n", "")
+			if is := pl.spec.Isolation; is.Sandbox.Restricts() != tt.sandbox || is.SharedSandbox != tt.shared {
 				t.Errorf("%+v", is)
 			}
 			if (told != "") != (tt.told != "") || !strings.Contains(told, tt.told) {
@@ -239,6 +243,22 @@ func TestResumedSandbox(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A job does not continue at a lower level than it had, or without a sandbox because it had none,
+// unless a flag says so.
+func TestResumedLevel(t *testing.T) {
+	at := func(level expert.SandboxLevel) job.Spec {
+		return recordedSpec(job.Settings{Runtime: job.Local, Isolation: job.Isolation{Sandbox: level}})
+	}
+	_, _, err := makePlan(t, proposal{landlock: true, files: toml(skilled), recorded: at(expert.SandboxFull)})
+	wantUsage(t, err, "the sandbox that the job had: an old kernel: this machine offers level landlock")
+	pl, told, err := makePlan(t, proposal{landlock: true, files: toml("[sandbox]\nmode = 'landlock'\n" + skilled), recorded: at(expert.SandboxOff)})
+	if err != nil || pl.spec.Isolation.Sandbox != expert.SandboxLandlock || !strings.Contains(told, "it ran without one, which only --sandbox=off repeats") {
+		t.Errorf("%q, %v", told, err)
+	}
+	_, _, err = makePlan(t, proposal{landlock: true, files: toml("[sandbox]\nmode = 'full'\n" + skilled), recorded: at(expert.SandboxLandlock)})
+	wantUsage(t, err, "mode in [sandbox]: an old kernel")
 }
 
 // A resumed job stays in its workspace unless the user names another and says so.

@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -55,7 +56,7 @@ type Options struct {
 	Events  string // full or lean
 	Verbose bool
 
-	sandboxAvailable func() error // says why there is no sandbox here; nil asks the kernel
+	sandboxes func() local.Offer // that this machine offers; nil asks the kernel
 }
 
 // New returns the command. runF, if set, is called instead of [Run].
@@ -84,10 +85,12 @@ perstack.toml has more settings. Each skill has its own sandbox in the container
 --shared-sandbox turns that off, for kernels that do not support it. --proxy squid
 uses Squid as the proxy, from an image that perstack.toml names.
 
-With --sandbox, there is no container, but each skill and the commands run in a
+With --sandbox=auto, there is no container, but each skill and the commands run in a
 sandbox (Landlock, Linux 6.12 or newer). A sandbox can use the workspace, the
 programs of the system and its own directories, and reaches its allowedDomains
-through a proxy. docs/sandbox.md says what it does not prevent.
+through a proxy. --sandbox-read and --sandbox-write open other paths, --allow-domain
+another host for commands. --sandbox=landlock and --sandbox=full ask for a level at
+least, and off turns sandboxes off. docs/sandbox.md says what they do not prevent.
 
 If the project asks for more than the defaults, such as a variable for a skill or
 another address of the model, you see the list and are asked, once for each list.
@@ -126,7 +129,8 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
   perstack run writer "Another way" --continue-job JOB --resume-from CHECKPOINT
   perstack run lead "Ship it" --max-cost 0.50 --max-duration 30m
   perstack run coder "Fix the tests" --runtime docker --base-image golang:1.26
-  perstack run coder "Fix the tests" --sandbox
+  perstack run coder "Fix the tests" --sandbox=auto
+  perstack run coder "Fix the tests" --sandbox=auto --sandbox-read ~/datasets --allow-domain registry.example.com
   perstack run clerk "File the mail" --runtime docker --offline
   perstack run --continue-job JOB            resume after an interruption
   perstack run writer "Try it" --provider replay --cassette answers.toml`,
@@ -141,12 +145,17 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 			if len(args) > 1 {
 				opts.Query, opts.HasQuery = args[1], true
 			}
+			is := &opts.Flags.Isolation
+			if err := host.CheckSandbox(cmd.Flags(), is.Sandbox); err != nil {
+				return err
+			}
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
-			is := &opts.Flags.Isolation
+			if err := h.CheckReach(&is.Reach); err != nil {
+				return err
+			}
 			opts.Flags.WritableWorkspace = cmd.Flags().Changed("read-only-workspace") && !is.Container.ReadOnlyWorkspace
-			opts.Flags.NoSandbox = cmd.Flags().Changed("sandbox") && !is.Sandbox
 			if reasoning != "" {
 				var err error
 				if opts.Flags.Reasoning, err = expert.ParseReasoningBudget(reasoning); err != nil {
@@ -188,7 +197,8 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	flags.BoolVar(&box.Offline, "offline", false, "do not fetch images or packages, with --runtime docker")
 	flags.BoolVar(&is.SharedSandbox, "shared-sandbox", false, "use one sandbox for all skills, with --runtime docker; a continued job does not keep this")
 	flags.StringVar(&box.Proxy, "proxy", "", "proxy of the container: builtin, or squid, whose image perstack.toml names (default: builtin)")
-	flags.BoolVar(&is.Sandbox, "sandbox", false, "run each skill and the commands in a sandbox, with --runtime local")
+	host.AddSandboxFlag(cmd, &is.Sandbox, "least level of the sandboxes of skills and commands, with --runtime local")
+	host.AddReachFlags(cmd, &is.Reach)
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	host.AddLimits(flags, &opts.Flags.Limits)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
@@ -237,7 +247,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	if err := project.readEnv(ctx, opts, target); err != nil {
 		return err
 	}
-	plan, err := makeSpec(opts, project, target)
+	plan, err := makeSpec(ctx, opts, project, target)
 	if err != nil {
 		return err
 	}
@@ -277,11 +287,14 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Dir:       opts.Host.Dir,
 		CacheDir:  opts.Host.CachePath(),
 		DataDir:   project.history.Project.Skills(),
-		Log:       opts.logger(),
-		Source:    opts.Host.Source,
-		Lean:      !out.full(),
-		Record:    out.recordFunc(),
-		Done:      func(r engine.Result) { result = r },
+		StateDir:  opts.Host.StatePath(),
+
+		ToolCacheDir: project.history.Project.Caches(),
+		Log:          opts.logger(),
+		Source:       opts.Host.Source,
+		Lean:         !out.full(),
+		Record:       out.recordFunc(),
+		Done:         func(r engine.Result) { result = r },
 
 		PackageHosts: hosts,
 	}

@@ -74,7 +74,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: %v", tt.args, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, *got, cmpopts.IgnoreFields(Options{}, "Host", "sandboxAvailable")); diff != "" {
+		if diff := cmp.Diff(tt.want, *got, cmpopts.IgnoreFields(Options{}, "Host", "sandboxes")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.args, diff)
 		}
 	}
@@ -199,7 +199,7 @@ func TestReproducibleRunsOneAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl, err := makeSpec(o, p, &target{expertKey: "lead"})
+	pl, err := makeSpec(t.Context(), o, p, &target{expertKey: "lead"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -29,9 +30,11 @@ func TestCheckSandbox(t *testing.T) {
 		text, flags string
 		want        string // empty for no error
 	}{
-		"nothing asks":     {skilled, "", ""},
-		"the flag":         {skilled, "--sandbox", "--sandbox: no sandbox; buy a kernel; or use --runtime docker"},
-		"a delegate":       {skilled + "sandbox = 'landlock'\n", "", `sandbox of the skill "s" of mate: no sandbox`},
+		"the default":      {skilled, "", "this machine has no sandbox: no sandbox; buy a kernel; use --runtime docker, or accept it with --sandbox=off"},
+		"the flag":         {skilled, "--sandbox=landlock", "--sandbox=landlock: no sandbox; buy a kernel; or use --runtime docker"},
+		"the best level":   {skilled, "--sandbox=auto", "this machine has no sandbox: no sandbox; buy a kernel; use --runtime docker, or accept it with --sandbox=off"},
+		"off":              {skilled, "--sandbox=off", ""},
+		"a delegate":       {skilled + "sandbox = 'landlock'\n", "--sandbox=off", `sandbox of the skill "s" of mate: no sandbox`},
 		"in a container":   {skilled + "sandbox = 'landlock'\n", "--runtime docker", ""},
 		"shared":           {skilled, "--runtime docker --shared-sandbox", ""},
 		"shared, by Squid": {squid + skilled, "--runtime docker --shared-sandbox --proxy squid", `--shared-sandbox cannot be used with proxy = "squid"`},
@@ -76,12 +79,12 @@ func TestSquidNeedsConsent(t *testing.T) {
 // A sandbox is asked for by a skill, or by the flag for all of them.
 func TestSandboxedBy(t *testing.T) {
 	for flag, want := range map[string]map[string]string{
-		"":          {skilled: "", skilled + "sandbox = 'landlock'\n": `sandbox of the skill "s" of mate`},
-		"--sandbox": {skilled: "--sandbox", skilled + "sandbox = 'landlock'\n": "--sandbox"},
+		"--sandbox=off":      {skilled + "sandbox = 'landlock'\n": `sandbox of the skill "s" of mate`},
+		"--sandbox=landlock": {skilled: "--sandbox=landlock", skilled + "sandbox = 'landlock'\n": "--sandbox=landlock"},
 	} {
 		for text, by := range want {
-			pl, _, err := makePlan(t, proposal{files: toml(text), opts: flags(t, flag)})
-			if err != nil || pl.sandboxedBy() != by || pl.spec.Isolation.Sandbox != (flag != "") {
+			pl, _, err := makePlan(t, proposal{files: toml(text), opts: flags(t, flag), landlock: true})
+			if err != nil || pl.sandboxedBy(expert.SandboxLandlock) != by || pl.spec.Isolation.Sandbox.Restricts() != (flag != "--sandbox=off") {
 				t.Errorf("%q: %+v, %v", flag, pl, err)
 			}
 		}
@@ -91,9 +94,9 @@ func TestSandboxedBy(t *testing.T) {
 // Flags of one runtime do not go with the other, and offline is the stronger word.
 func TestIsolationFlags(t *testing.T) {
 	for line, want := range map[string]string{
-		"--shared-sandbox":           "--shared-sandbox goes with --runtime docker, not local",
-		"--offline":                  "--offline goes with --runtime docker, not local",
-		"--sandbox --runtime docker": "--sandbox is not needed with runtime docker",
+		"--shared-sandbox":                "--shared-sandbox goes with --runtime docker, not local",
+		"--offline":                       "--offline goes with --runtime docker, not local",
+		"--sandbox=auto --runtime docker": "--sandbox is not needed with runtime docker",
 	} {
 		_, _, err := makePlan(t, proposal{files: toml(skilled), opts: flags(t, line)})
 		wantUsage(t, err, want)

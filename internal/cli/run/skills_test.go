@@ -77,7 +77,7 @@ func TestOtherConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl, err := makeSpec(o, p, &target{expertKey: "a"})
+	pl, err := makeSpec(t.Context(), o, p, &target{expertKey: "a"})
 	if err != nil || pl.spec.Lock != "" {
 		t.Fatalf("without a lockfile of its own: %+v, %v", pl, err)
 	}
@@ -98,7 +98,7 @@ func TestOtherConfig(t *testing.T) {
 		if p, err = loadProject(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := makeSpec(o, p, &target{expertKey: "a"}); err == nil || !strings.HasSuffix(err.Error(), want) || host.ExitCode(err) != host.ExitUsage {
+		if _, err := makeSpec(t.Context(), o, p, &target{expertKey: "a"}); err == nil || !strings.HasSuffix(err.Error(), want) || host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%q: error %v, want %q", lock, err, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -28,9 +29,9 @@ type plan struct {
 
 // makeSpec turns flags, files and the recorded job into what is run. Everything that can be
 // wrong with it is reported here, before anything is started.
-func makeSpec(o *Options, p *project, t *target) (*plan, error) {
+func makeSpec(ctx context.Context, o *Options, p *project, t *target) (*plan, error) {
 	pl := &plan{opts: o, project: p, target: t, said: make(map[string]bool)}
-	pl.resolved = job.Resolve(o.Flags, p.config.Settings, t.recorded.Settings, providers.Catalogue{})
+	pl.resolved = job.Resolve(o.flags(), p.config.Settings, t.recorded.Settings, providers.Catalogue{})
 	if err := pl.checkModel(); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	if o.Host.Reproducible {
 		spec.Sequential, spec.Limits.MaxParallel = true, 1
 	}
-	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkOwnModels, pl.checkWorkspace, pl.checkSandbox, pl.checkSkills, pl.checkPrice} {
+	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkOwnModels, pl.checkWorkspace, func() error { return pl.checkSandbox(ctx) }, pl.checkSkills, pl.checkPrice} {
 		if err := check(); err != nil {
 			return nil, err
 		}

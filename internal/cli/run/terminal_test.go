@@ -95,7 +95,7 @@ func TestWarningsAreClean(t *testing.T) {
 	}
 	wantClean(t, out.String(), "temperature", strings.Count(out.String(), "\n"))
 	out.Reset()
-	if _, err := makeSpec(o, p, &target{expertKey: "writer"}); err != nil {
+	if _, err := makeSpec(t.Context(), o, p, &target{expertKey: "writer"}); err != nil {
 		t.Fatal(err)
 	}
 	wantClean(t, out.String(), "minRuntimeVersion", strings.Count(out.String(), "\n"))

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,9 +12,8 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
-	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
@@ -24,6 +24,14 @@ import (
 // machine may have them, so they say nothing about the file.
 func (o *Options) missing(ctx context.Context, c *manifest.Config, lock *lockfile.Lock) (found toml.Problems) {
 	add := func(path, message, hint string) { found = append(found, c.Problem(path, message, hint)) }
+	if problems, ok := errors.AsType[toml.Problems](o.Host.SandboxPaths(c)); ok {
+		found = append(found, problems...)
+	}
+	if level := c.Settings.Isolation.Sandbox; c.Settings.Runtime != job.Docker && local.Needed(c.Experts, level) == level && level.Restricts() {
+		if _, err := o.Host.OfferedSandbox(ctx).Choose(level); err != nil {
+			add("sandbox.mode", err.Error(), "")
+		}
+	}
 	values, err := env.Load(o.Host.Environ, manifest.EnvFiles(o.Host.Dir, o.Host.Home, nil, c))
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
@@ -36,16 +44,15 @@ func (o *Options) missing(ctx context.Context, c *manifest.Config, lock *lockfil
 		return found // which keys are there is not known then
 	}
 	o.missingKeys(c, values, add)
-	local := c.Settings.Runtime != job.Docker
+	onHost := c.Settings.Runtime != job.Docker
 	told := make(map[string]bool)
-	machine := skills.OnHost(false)
 	search, _ := sandbox.Environment(o.Host.Environ, nil)
 	for _, e := range c.Experts {
 		for _, p := range e.MissingEnv(values.Get) {
 			add(toml.PathTo("experts", e.Name, "skills", p.Skill, "requiredEnv"), p.Message, p.Hint)
 		}
 		for _, s := range e.Skills {
-			if !local || s.BuiltIn || s.Type != expert.StdioSkill {
+			if !onHost || s.BuiltIn || s.Type != expert.StdioSkill {
 				continue
 			}
 			path := toml.PathTo("experts", e.Name, "skills", s.Name)
@@ -55,15 +62,15 @@ func (o *Options) missing(ctx context.Context, c *manifest.Config, lock *lockfil
 					add(toml.PathTo(path, "command"), "the program "+wording.Quote(program)+" is not in PATH", "install it")
 				}
 			}
-			if machine.Contain(s) && !told["sandbox"] {
-				told["sandbox"] = true
-				if err := landlock.Available(); err != nil {
+			if needed := local.NeededBy([]*expert.Skill{s}, ""); needed != "" && !told["sandbox"+string(needed)] {
+				told["sandbox"+string(needed)] = true
+				if _, err := o.Host.OfferedSandbox(ctx).Choose(needed); err != nil {
 					add(toml.PathTo(path, "sandbox"), err.Error(), "")
 				}
 			}
 		}
 	}
-	if !local && o.Machine {
+	if !onHost && o.Machine {
 		o.missingImages(ctx, c, lock, add)
 	}
 	return found

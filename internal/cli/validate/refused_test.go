@@ -38,7 +38,7 @@ func TestRefusedAreErrors(t *testing.T) {
 			"perstack.toml:6:1: experts.a.provider.setting.baseUrl: openai: the base URL of gw.example",
 		}},
 		"not pinned":   {"runtime = 'docker'\n" + head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = 'x'", []string{`perstack.toml:4:19: experts.a.skills.s: the package "x" is not pinned, and runtime docker puts only pinned ones into an image; run: perstack install`}},
-		"not enforced": {head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nworkspace = 'none'", []string{`perstack.toml:6:1: experts.a.skills.s.workspace: it is not enforced`}},
+		"not enforced": {"[sandbox]\nmode = 'off'\n" + head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nworkspace = 'none'", []string{`perstack.toml:8:1: experts.a.skills.s.workspace: it is not enforced`}},
 		"a sandbox":    {head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nworkspace = 'none'\nsandbox = 'landlock'", nil},
 		"no key":       {head, nil},
 		"no delegate":  {head + "delegates = ['nobody']", []string{`perstack.toml:3:1: experts.a.delegates.0: delegate "nobody" is not in this file`}},

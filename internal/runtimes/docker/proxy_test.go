@@ -141,9 +141,9 @@ func TestDecisions(t *testing.T) {
 		line string
 		want string // event, or the error
 	}{
-		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"api.example.com","port":443,"address":"1.2.3.4:443"}}`, "{allowed api.example.com 443  engine {map[]}}"},
-		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"127.0.0.1","port":80,"reason":"port"}}`, "{blocked 127.0.0.1 80 port engine {map[]}}"},
-		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a\u001b[31m\u202e b","port":0,"reason":"host"}}`, "{blocked a?[31m????b 0 host engine {map[]}}"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"api.example.com","port":443,"address":"1.2.3.4:443"}}`, "{allowed api.example.com 443  engine  {map[]}}"},
+		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"127.0.0.1","port":80,"reason":"port"}}`, "{blocked 127.0.0.1 80 port engine  {map[]}}"},
+		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a\u001b[31m\u202e b","port":0,"reason":"host"}}`, "{blocked a?[31m????b 0 host engine  {map[]}}"},
 		{`{"closed":{"id":1,"sent":1,"received":2}}`, "EOF"},
 		{`{"access":{"id":1,"listener":"other","allowed":false,"host":"a","port":1,"reason":"host"}}`, "reports a decision of a listener that it does not have"},
 		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a","port":70000,"reason":"host"}}`, "reports a port that does not exist"},

@@ -8,7 +8,6 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -19,7 +18,7 @@ const maxParallel = 4
 // Packages are those of its lockfile. Found is told each outcome, and report what servers write;
 // both can be called from several goroutines.
 func Discover(ctx context.Context, spec job.Spec, parts engine.Parts, report func(key, skill, line string), found func(key string, skill *lockfile.Skill, name string, err error)) error {
-	at, err := prepare(&spec, parts, landlock.Available)
+	at, err := prepare(ctx, &spec, parts, offeredTo(parts))
 	if err != nil {
 		return err
 	}

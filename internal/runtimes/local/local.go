@@ -9,6 +9,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/skills/quota"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -28,21 +28,23 @@ import (
 
 // Run runs a job. The parts are complete, with a model.
 func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result, error) {
-	return run(ctx, spec, parts, landlock.Available)
+	return run(ctx, spec, parts, offeredTo(parts))
 }
 
-// run is Run with a function that says why this machine cannot sandbox programs.
-func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func() error) (engine.Result, error) {
+// run is Run with a function that says which sandboxes this machine offers.
+func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(context.Context) Offer) (engine.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	at, err := prepare(&spec, parts, available)
+	at, err := prepare(ctx, &spec, parts, available)
 	if err != nil {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
 	}
 	defer at.close()
 	site, files := at.site, at.site.Workspace
 	open := site.Open
+	limitPrograms(spec, site.Commands, cancel)
 	if size := limitSize(spec, files, cancel); size != nil {
+		size.Measure = site.Commands.WithUnlinked(files.Path(), size.Measure)
 		site.Wrap = size.Watch
 		var measured sync.Once
 		open = func(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
@@ -62,7 +64,7 @@ type place struct {
 }
 
 // prepare opens the workspace and makes the directories of skills. It completes the Spec.
-func prepare(spec *job.Spec, parts engine.Parts, available func() error) (_ *place, err error) {
+func prepare(ctx context.Context, spec *job.Spec, parts engine.Parts, available func(context.Context) Offer) (_ *place, err error) {
 	var opened []func()
 	end := func() {
 		for _, close := range slices.Backward(opened) {
@@ -79,7 +81,7 @@ func prepare(spec *job.Spec, parts engine.Parts, available func() error) (_ *pla
 		return nil, err
 	}
 	reachable, _ := expert.Closure(spec.Experts, spec.Coordinator())
-	files, err := openWorkspace(*spec, parts, reachable)
+	files, frozen, err := openWorkspace(*spec, parts, reachable)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func prepare(spec *job.Spec, parts engine.Parts, available func() error) (_ *pla
 	if err != nil {
 		return nil, err
 	}
-	sandboxes, remove, err := prepareSandboxes(*spec, parts, reachable, files.Path(), available)
+	sandboxes, remove, err := prepareSandboxes(ctx, spec, parts, reachable, files.Path(), frozen, available)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +133,8 @@ func prepare(spec *job.Spec, parts engine.Parts, available func() error) (_ *pla
 // openWorkspace opens the workspace. Packages can lie in it, if it is the user's home; a
 // tool that could write there would change what skills run.
 //
-// Nor can tools change what the skills of the job are started from.
-func openWorkspace(spec job.Spec, parts engine.Parts, experts []*expert.Expert) (*workspace.Workspace, error) {
+// Nor can tools change what the skills of the job are started from, which is returned too.
+func openWorkspace(spec job.Spec, parts engine.Parts, experts []*expert.Expert) (files *workspace.Workspace, frozen []string, err error) {
 	dir, hidden, readOnly := spec.Workspace.Dir, spec.Workspace.Hidden, spec.Workspace.ReadOnly
 	if c := parts.Container; c != nil {
 		dir, hidden, readOnly = c.Workspace, c.Hidden, c.ReadOnly
@@ -140,11 +142,19 @@ func openWorkspace(spec job.Spec, parts engine.Parts, experts []*expert.Expert) 
 	if parts.CacheDir != "" {
 		hidden = append(slices.Clip(hidden), parts.CacheDir)
 	}
-	frozen, links, err := skills.FrozenPrograms(experts, dir, job.Local, parts.Environ)
-	if err != nil {
-		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
+	for _, path := range spec.Isolation.Reach.Hide {
+		hidden = append(slices.Clip(hidden), filepath.Join(dir, path))
 	}
-	return workspace.Open(dir, workspace.Options{Protected: hidden, ReadOnly: slices.Concat(readOnly, frozen, links)})
+	for _, path := range spec.Isolation.Reach.Protect {
+		readOnly = append(slices.Clip(readOnly), filepath.Join(dir, path))
+	}
+	programs, links, err := skills.FrozenPrograms(experts, dir, job.Local, parts.Environ)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
+	}
+	frozen = slices.Concat(programs, links)
+	files, err = workspace.Open(dir, workspace.Options{Protected: hidden, ReadOnly: slices.Concat(readOnly, frozen)})
+	return files, frozen, err
 }
 
 // dataDir returns where skills have directories for their data. Without a place for it, it is
@@ -184,25 +194,48 @@ func limitSize(spec job.Spec, files *workspace.Workspace, cancel context.CancelC
 
 // prepareSandboxes returns the sandboxes for the programs of a job, with their directories, and
 // a function that removes these; nil if no program needs one. A job that needs a sandbox is
-// refused as a whole if this machine has none.
-func prepareSandboxes(spec job.Spec, parts engine.Parts, reachable []*expert.Expert, workspace string, available func() error) (*skills.Sandboxes, func(), error) {
+// refused as a whole if this machine has none. The Spec gets the level that is used.
+func prepareSandboxes(ctx context.Context, spec *job.Spec, parts engine.Parts, reachable []*expert.Expert, workspace string, frozen []string, available func(context.Context) Offer) (*skills.Sandboxes, func(), error) {
 	none := func() {}
 	if spec.Isolation.SharedSandbox {
 		return nil, none, nil
 	}
-	wanted := skills.OnHost(spec.Isolation.Sandbox)
+	if spec.Isolation.Sandbox == "" && parts.Container == nil { // only a word turns it off, not a missing one
+		spec.Isolation.Sandbox = job.DefaultSandbox
+	}
+	limits := spec.Isolation.SandboxLimits.Or(job.DefaultSandboxLimits())
+	wanted := skills.OnHost(spec.Isolation.Sandbox.Restricts())
+	wanted.Reach = spec.Isolation.Reach
+	wanted.Limit(limits)
+	needed := Needed(reachable, spec.Isolation.Sandbox)
 	if c := parts.Container; c != nil {
 		wanted = &skills.Sandboxes{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
+		needed = Needed(reachable, expert.SandboxLandlock)
+		if needed != "" {
+			needed = expert.SandboxLandlock // the container adds what a higher level does
+		}
 	}
-	locked := slices.IndexFunc(reachable, wanted.ContainAny)
-	if locked < 0 {
+	if needed == "" {
 		return nil, none, nil
 	}
-	if err := available(); err != nil {
+	level, err := available(ctx).Choose(needed)
+	if err != nil {
+		locked := slices.IndexFunc(reachable, wanted.ContainAny)
 		return nil, none, fmt.Errorf("expert %q has a skill that must run in a sandbox: %w; "+
 			"without a sandbox it can do everything that you can do; runtime docker puts a container around it", reachable[locked].Key, err)
 	}
-	sandboxes, remove, err := wanted.MakeDirs(workspace)
+	if parts.Container == nil {
+		if spec.Isolation.Sandbox.Restricts() {
+			spec.Isolation.Sandbox = level
+		}
+		if level != expert.SandboxFull && spec.Isolation.Reach.Network == job.NetworkHost {
+			return nil, none, fmt.Errorf("the network of the machine cannot be opened for a sandbox of level %s; list the hosts instead", level)
+		}
+	}
+	sandboxes, remove, err := wanted.Prepare(ctx, level, workspace, skills.Machine{
+		Environ: parts.Environ, Dir: parts.Dir, State: parts.StateDir, Caches: parts.ToolCacheDir, Now: parts.Source.Now,
+		Hide: spec.Workspace.Hidden, Frozen: slices.Concat(spec.Workspace.ReadOnly, frozen), Log: parts.Log,
+	})
 	if err != nil {
 		return nil, none, err
 	}

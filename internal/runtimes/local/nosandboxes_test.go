@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/job"
@@ -26,9 +27,10 @@ func TestNoSandboxesHere(t *testing.T) {
 		change        func(*job.Isolation)
 		refused       string // for whom
 	}{
-		{"all", lead, func(is *job.Isolation) { is.Sandbox = true }, "lead"},
-		{"a delegate", lead + asking, func(*job.Isolation) {}, "helper"},
-		{"none", lead + skill, func(*job.Isolation) {}, ""},
+		{"all", lead, func(is *job.Isolation) { is.Sandbox = expert.SandboxAuto }, "lead"},
+		{"by default", lead, func(is *job.Isolation) { is.Sandbox = "" }, "lead"},
+		{"a delegate", lead + asking, func(is *job.Isolation) { is.Sandbox = expert.SandboxOff }, "helper"},
+		{"none", lead + skill, func(is *job.Isolation) { is.Sandbox = expert.SandboxOff }, ""},
 		{"shared", lead + asking, func(is *job.Isolation) { is.SharedSandbox = true }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

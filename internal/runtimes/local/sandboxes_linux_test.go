@@ -17,6 +17,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
@@ -68,7 +69,7 @@ func (p *isolated) run(ctx context.Context, experts, cassette string, in job.Inp
 	p.t.Helper()
 	spec := teamSpec(p.t, experts, p.dir)
 	spec.Input = in
-	spec.Isolation.Sandbox = true
+	spec.Isolation.Sandbox = expert.SandboxAuto
 	if change != nil {
 		change(&spec)
 	}
@@ -81,7 +82,7 @@ func (p *isolated) run(ctx context.Context, experts, cassette string, in job.Inp
 	})
 	parts.Store = p.history
 	parts.Variables = func(string) engine.Variable { return engine.Variable{Value: "CANARY-of-the-victim"} }
-	return local.Run(ctx, spec, parts)
+	return local.RunOn(ctx, expert.SandboxLandlock, spec, parts)
 }
 
 // empty checks that nothing of a job is left.
@@ -321,8 +322,8 @@ func TestSkillsWithASandbox(t *testing.T) {
 		want          bool
 	}{
 		{"all", lone, nil, true},
-		{"no sandbox", lone, func(s *job.Spec) { s.Isolation.Sandbox = false }, false},
-		{"one asks", asking, func(s *job.Spec) { s.Isolation.Sandbox = false }, true},
+		{"no sandbox", lone, func(s *job.Spec) { s.Isolation.Sandbox = expert.SandboxOff }, false},
+		{"one asks", asking, func(s *job.Spec) { s.Isolation.Sandbox = expert.SandboxOff }, true},
 		{"shared", asking, func(s *job.Spec) { s.Isolation.SharedSandbox = true }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,3 +9,5 @@ const (
 
 // rules is empty: without the numbers of the system calls, policies cannot be enforced.
 func rules() []rule { return nil }
+
+func insideRules() []rule { return nil }

@@ -22,67 +22,24 @@ package landlock
 
 import (
 	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 )
 
-// A Policy is what a program can reach. The zero value allows nothing.
+// A Policy is what a program can reach. The zero value allows nothing. Paths are absolute.
 type Policy struct {
 	// Read are files and trees that it can read, and run programs from. Paths that do not
 	// exist, or that the user cannot reach, are skipped: machines differ in where they keep
 	// their libraries.
-	Read []string `json:"read,omitempty"`
+	Read []string
 	// Write are files and trees that it can change too. They must exist.
-	Write []string `json:"write,omitempty"`
+	Write []string
 	// Ports are the TCP ports that it can connect to, whatever the host.
-	Ports []uint16 `json:"ports,omitempty"`
-	// MaxTasks limits the processes and threads of the program and all it started; 0 means
-	// no limit. Landlock has no such limit, so the supervisor counts from time to time, and
-	// kills the program with all it started.
-	MaxTasks int `json:"maxTasks,omitempty"`
+	Ports []uint16
 }
 
 // ErrUnavailable means that the kernel cannot enforce a policy.
 var ErrUnavailable = errors.New("skills cannot be isolated from each other here")
-
-// Validate refuses a policy whose paths depend on the working directory, or whose numbers
-// are out of range.
-func (p *Policy) Validate() error {
-	for _, path := range slices.Concat(p.Read, p.Write) {
-		if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) || filepath.Clean(path) != path {
-			return fmt.Errorf("a sandbox policy cannot have the path %q: it must be absolute and clean", path)
-		}
-	}
-	if slices.Contains(p.Ports, 0) {
-		return errors.New("a sandbox policy cannot have the port 0")
-	}
-	if p.MaxTasks < 0 {
-		return errors.New("a sandbox policy cannot have a negative number of processes")
-	}
-	return nil
-}
-
-// Encode returns the policy as text, for the process that will apply it to itself.
-func (p *Policy) Encode() (string, error) {
-	if err := p.Validate(); err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(p)
-	return string(text), err
-}
-
-// Decode reads what Encode wrote.
-func Decode(text string) (*Policy, error) {
-	p := new(Policy)
-	if err := json.Unmarshal([]byte(text), p, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("a sandbox policy cannot be read: %w", err)
-	}
-	return p, p.Validate()
-}
 
 // Do calls f under the policy. Only what f does on its own goroutine is confined: what
 // other goroutines do for f is not. The thread ends with f, since a restriction cannot be
@@ -115,6 +72,14 @@ func SystemPaths() []string {
 		"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max", "/proc/sys/kernel/version", "/proc/sys/vm/overcommit_memory", "/proc/uptime", "/proc/version",
 		"/sys/devices/system/cpu", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
 	}
+}
+
+// SystemFiles are those of SystemPaths that a sandbox with mounts of its own takes from the
+// machine: it has its own /dev and /proc, and no /sys.
+func SystemFiles() []string {
+	return slices.DeleteFunc(SystemPaths(), func(path string) bool {
+		return strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/sys/")
+	})
 }
 
 // WritableDevices are the devices that a program may write to.

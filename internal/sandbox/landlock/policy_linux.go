@@ -13,24 +13,66 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minABI is the version of Landlock that knows files (1), moving between trees (2),
-// truncation (3), TCP ports (4), devices (5), signals and abstract sockets (6): Linux 6.12.
-const minABI = 6
+// Versions of Landlock: files (1), moving between trees (2, Linux 5.19), truncation (3), TCP
+// ports (4, Linux 6.7), devices (5), signals and abstract sockets (6, Linux 6.12).
+const (
+	abiMove    = 2
+	minABI     = 4 // of a policy
+	abiDevices = 5
+	abiScopes  = 6
+)
+
+// ABI returns the version of Landlock that the kernel has.
+func ABI() (int, error) {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(abi), nil
+}
 
 // Available says why the kernel cannot enforce policies; nil if it can.
 func Available() error {
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	switch {
-	case errno == unix.ENOSYS:
-		return fmt.Errorf("%w: the kernel has no Landlock, or a filter around this process forbids it; Linux 6.12 or newer has what it takes", ErrUnavailable)
-	case errno == unix.EOPNOTSUPP:
-		return fmt.Errorf("%w: Landlock is switched off in this kernel; add landlock to the lsm= parameter it is started with", ErrUnavailable)
-	case errno != 0:
-		return fmt.Errorf("%w: Landlock cannot be asked: %w", ErrUnavailable, errno)
-	case abi < minABI:
-		return fmt.Errorf("%w: the kernel has version %d of Landlock, and version %d is needed to contain signals; Linux 6.12 or newer has it", ErrUnavailable, abi, minABI)
+	if err := atLeast(minABI, "restrict the network; Linux 6.7 or newer has it"); err != nil {
+		return err
 	}
-	return filterAvailable()
+	return FilterAvailable()
+}
+
+// KeepsApart says why the kernel cannot keep the programs of one container from signalling each
+// other; nil if it can. Outside of containers, a level that cannot do that says so.
+func KeepsApart() error {
+	if err := atLeast(abiScopes, "contain signals; Linux 6.12 or newer has it"); err != nil {
+		return err
+	}
+	return FilterAvailable()
+}
+
+// atLeast says why the kernel does not have a version of Landlock, and what it is needed for.
+func atLeast(version int, purpose string) error {
+	abi, err := ABI()
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return fmt.Errorf("%w: the kernel has no Landlock, or a filter around this process forbids it; Linux 6.7 or newer has what it takes", ErrUnavailable)
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return fmt.Errorf("%w: Landlock is switched off in this kernel; add landlock to the lsm= parameter it is started with", ErrUnavailable)
+	case err != nil:
+		return fmt.Errorf("%w: Landlock cannot be asked: %w", ErrUnavailable, err)
+	case abi < version:
+		return fmt.Errorf("%w: the kernel has version %d of Landlock, and version %d is needed to %s", ErrUnavailable, abi, version, purpose)
+	}
+	return nil
+}
+
+// Lost lists what a policy does not prevent with this version of Landlock.
+func Lost(abi int) (lost []string) {
+	if abi < abiDevices {
+		lost = append(lost, "commands to devices (ioctl)")
+	}
+	if abi < abiScopes {
+		lost = append(lost, "signals to other processes of the user", "abstract Unix sockets")
+	}
+	return lost
 }
 
 // The access that a rule can allow to files and to trees.
@@ -53,11 +95,18 @@ const rulePort = 2
 // restrictAccess puts this thread into a Landlock domain. What it starts later is in the
 // domain too.
 func (p *Policy) restrictAccess() error {
-	rules, err := newRuleset()
+	if err := Available(); err != nil {
+		return err
+	}
+	abi, err := ABI()
 	if err != nil {
 		return err
 	}
-	defer unix.Close(int(rules))
+	rules, err := newRuleset(abi, unix.LANDLOCK_ACCESS_NET_BIND_TCP|unix.LANDLOCK_ACCESS_NET_CONNECT_TCP)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(rules.fd)
 	for _, path := range p.Read {
 		err := rules.allow(path, readTree, readFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
@@ -78,22 +127,37 @@ func (p *Policy) restrictAccess() error {
 	return rules.enter()
 }
 
-// A ruleset is the descriptor of a Landlock domain that is being built.
-type ruleset int
+// A ruleset is a Landlock domain that is being built.
+type ruleset struct{ fd, abi int }
 
-func newRuleset() (ruleset, error) {
-	handled := unix.LandlockRulesetAttr{
-		Handled_access_fs:  everything,
-		Handled_access_net: unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP,
-		Scoped:             unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET,
+// newRuleset handles all that this version of Landlock knows about files and processes, and
+// these accesses to the network.
+func newRuleset(abi int, network uint64) (ruleset, error) {
+	handled := unix.LandlockRulesetAttr{Handled_access_fs: supported(abi, everything)}
+	if abi >= minABI {
+		handled.Handled_access_net = network
+	}
+	if abi >= abiScopes {
+		handled.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
 	// The size stops before what later versions added.
 	size := unsafe.Offsetof(handled.Scoped) + unsafe.Sizeof(handled.Scoped)
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), size, 0)
 	if errno != 0 {
-		return 0, fmt.Errorf("create a Landlock ruleset: %w", errno)
+		return ruleset{}, fmt.Errorf("create a Landlock ruleset: %w", errno)
 	}
-	return ruleset(fd), nil
+	return ruleset{int(fd), abi}, nil
+}
+
+// supported returns the accesses to files that a version of Landlock knows.
+func supported(abi int, access uint64) uint64 {
+	if abi < abiMove+1 {
+		access &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi < abiDevices {
+		access &^= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	return access
 }
 
 // allow lets a tree be used, or a file if it is one.
@@ -111,12 +175,12 @@ func (r ruleset) allow(path string, tree, file uint64) error {
 	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
 		access = tree
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: supported(r.abi, access), Parent_fd: int32(fd)}
 	return r.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
 }
 
 func (r ruleset) add(kind uintptr, rule unsafe.Pointer) error {
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r), kind, uintptr(rule), 0, 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), kind, uintptr(rule), 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
@@ -128,7 +192,7 @@ func (r ruleset) enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("apply a sandbox policy: %w", err)
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r), 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
 		return fmt.Errorf("apply a sandbox policy: %w", errno)
 	}
 	return nil

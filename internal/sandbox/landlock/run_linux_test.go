@@ -19,8 +19,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -44,13 +46,13 @@ func newSupervisor(t *testing.T) *sandbox.Supervisor {
 }
 
 // policyFor is a policy under which the test program can run.
-func policyFor(t *testing.T, write string, read []string, ports ...int) *landlock.Policy {
+func policyFor(t *testing.T, write string, read []string, ports ...int) *policy.Policy {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &landlock.Policy{Read: slices.Concat(landlock.SystemPaths(), read, []string{exe}), Write: append(landlock.WritableDevices(), write)}
+	c := &policy.Policy{Level: expert.SandboxLandlock, Read: slices.Concat(landlock.SystemPaths(), read, []string{exe}), Write: append(landlock.WritableDevices(), write)}
 	for _, port := range ports {
 		c.Ports = append(c.Ports, uint16(port))
 	}
@@ -66,9 +68,13 @@ func tryAttacks(t *testing.T) {
 	results := make(map[string]map[string]string)
 	for _, tt := range []struct {
 		place, role string
-		inside      bool
-	}{{"outside", "attack", false}, {"inside", "attack", true}, {"grandchild", "grandchild", true}} {
-		t.Run(tt.place, func(t *testing.T) { results[tt.place] = runAttacks(t, tt.role, tt.inside) })
+		level       expert.SandboxLevel
+	}{
+		{"outside", "attack", expert.SandboxOff},
+		{"inside", "attack", expert.SandboxLandlock}, {"grandchild", "grandchild", expert.SandboxLandlock},
+		{"full", "attack", expert.SandboxFull}, {"full grandchild", "grandchild", expert.SandboxFull},
+	} {
+		t.Run(tt.place, func(t *testing.T) { results[tt.place] = runAttacks(t, tt.role, tt.level) })
 	}
 	if t.Failed() {
 		return
@@ -81,6 +87,8 @@ func tryAttacks(t *testing.T) {
 			if !a.own {
 				a.checkInside(t, "what it starts", results["grandchild"][a.name], outside)
 			}
+			a.checkFull(t, "level full", results["full"][a.name])
+			a.checkFull(t, "what it starts at level full", results["full grandchild"][a.name])
 		})
 	}
 }
@@ -94,6 +102,20 @@ func (a *attack) checkOutside(t *testing.T, got string) {
 		t.Logf("this machine refuses it outside of a sandbox too (%s)", got)
 	default:
 		t.Errorf("outside of a sandbox: %q; then it proves nothing that it fails inside", got)
+	}
+}
+
+// checkFull holds an attack against level full. There everything that the sandbox has to itself
+// can be used, and all else does not exist.
+func (a *attack) checkFull(t *testing.T, who, got string) {
+	t.Helper()
+	t.Logf("%s: %s", who, got)
+	allowed := len(a.inside) == 0
+	if exception, ok := atFull()[a.name]; ok {
+		allowed = exception
+	}
+	if allowed != (got == worked) && !(a.optional && got != worked) {
+		t.Errorf("%s: %q, and it may be done: %t", who, got, allowed)
 	}
 }
 
@@ -113,7 +135,8 @@ func among(list []syscall.Errno, got string) bool {
 }
 
 // runAttacks sets the scene up again, runs the attacks, and returns their outcomes.
-func runAttacks(t *testing.T, role string, inside bool) map[string]string {
+func runAttacks(t *testing.T, role string, level expert.SandboxLevel) map[string]string {
+	inside := level != expert.SandboxOff
 	s := &scene{Own: t.TempDir(), ReadOnly: t.TempDir(), Outside: t.TempDir(), Tester: os.Getpid()}
 	s.setUp(t)
 	supervisor := newSupervisor(t)
@@ -127,8 +150,11 @@ func runAttacks(t *testing.T, role string, inside bool) map[string]string {
 		t.Fatal(err)
 	}
 	c := sandbox.Command{Program: exe, Args: []string{act + role, string(text)}, Dir: s.Own, Environ: os.Environ(), Timeout: time.Minute}
-	if inside {
+	switch level {
+	case expert.SandboxLandlock:
 		c.Policy = policyFor(t, s.Own, []string{s.ReadOnly}, s.OwnPort)
+	case expert.SandboxFull:
+		c.Policy = &policy.Policy{Level: level, Workspace: policy.Workspace{Path: s.Own}, Read: []string{exe, s.ReadOnly}, Home: "/home/none"}
 	}
 	out, err := supervisor.Run(t.Context(), c)
 	var results map[string]string
@@ -138,7 +164,7 @@ func runAttacks(t *testing.T, role string, inside bool) map[string]string {
 	if err != nil || out.ExitCode != 0 {
 		t.Fatalf("%v: %+v", err, out)
 	}
-	if got := results[asyncSignal]; got != worked {
+	if got := results[asyncSignal]; got != worked && level != expert.SandboxFull {
 		t.Errorf("the pipe that signals could not be made: %s", got)
 	}
 	if heard := victim.signals(t); heard == inside {

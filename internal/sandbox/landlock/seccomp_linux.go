@@ -95,8 +95,8 @@ func install(code []unix.SockFilter) error {
 	return nil
 }
 
-// filterAvailable says why system calls cannot be filtered.
-func filterAvailable() error {
+// FilterAvailable says why system calls cannot be filtered; nil if they can.
+func FilterAvailable() error {
 	if arch == 0 {
 		return fmt.Errorf("%w: perstack does not know the system calls of this processor", ErrUnavailable)
 	}

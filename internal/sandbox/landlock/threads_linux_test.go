@@ -155,6 +155,9 @@ func TestAvailable(t *testing.T) {
 	if err != nil && !errors.Is(err, landlock.ErrUnavailable) {
 		t.Error(err)
 	}
+	if apart := landlock.KeepsApart(); err != nil && apart == nil || apart != nil && !errors.Is(apart, landlock.ErrUnavailable) {
+		t.Errorf("available: %v; keeps apart: %v", err, apart)
+	}
 	if doErr := (&landlock.Policy{}).Do(func() {}); (doErr == nil) != (err == nil) {
 		t.Errorf("available: %v; a policy: %v", err, doErr)
 	}

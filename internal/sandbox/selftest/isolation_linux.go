@@ -22,7 +22,7 @@ func isolation(ctx context.Context, spec Spec) (string, error) {
 	if spec.SharedSandbox {
 		return "not wanted: all skills share one", nil
 	}
-	if err := landlock.Available(); err != nil {
+	if err := landlock.KeepsApart(); err != nil {
 		return "", err
 	}
 	var abstract net.ListenConfig

@@ -16,11 +16,13 @@ package base
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/rawjson"
@@ -40,7 +42,16 @@ type Options struct {
 	Set map[string]string
 	// Sandbox is what commands can reach; nil for no restriction. The file tools have its right to
 	// the workspace, besides the path checks of internal/workspace.
-	Sandbox *landlock.Policy
+	Sandbox *policy.Policy
+	// Policy returns what the next command can reach, if that can change; nil if Sandbox says it.
+	Policy func(context.Context) (*policy.Policy, error)
+	// Accept serves the listener of a sandbox: see [sandbox.Command].
+	Accept func(net.Listener)
+	// Report is told why a command in a sandbox probably failed; nil for no report.
+	Report func(event.SandboxHint)
+	// Track is told that a command starts, and returns a function for its end. That one returns the
+	// hosts which the proxy of the sandbox refused meanwhile. Nil if there is no proxy.
+	Track func(program string) (end func() (refused []string))
 	// NoPrograms says that no directory of PATH exists, as in a container without a base image.
 	NoPrograms bool
 	// Home is where commands start that have no right to the workspace; else empty.
@@ -79,9 +90,15 @@ func New(opts Options) *Skill {
 	if opts.Redact == nil {
 		opts.Redact = func(text string) string { return text }
 	}
+	if opts.Report == nil {
+		opts.Report = func(event.SandboxHint) {}
+	}
+	if opts.Track == nil {
+		opts.Track = func(string) func() []string { return func() []string { return nil } }
+	}
 	s := &Skill{opts: opts, started: opts.Now()}
 	if opts.Sandbox != nil {
-		s.threads = workspaceThreads(opts.Sandbox, opts.Workspace.Path())
+		s.threads = workspaceThreads(opts.Sandbox.Workspace)
 	}
 	return s
 }

@@ -37,6 +37,12 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		return refuseError(err)
 	}
 	defer start.Close()
+	reach := s.opts.Sandbox
+	if s.opts.Policy != nil {
+		if reach, err = s.opts.Policy(ctx); err != nil {
+			return refuse(codeIO, err.Error())
+		}
+	}
 	env, overruled := s.requested(args.Env)
 	// Progress goes by the real clock: it is shown and not recorded.
 	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, note) }}
@@ -48,19 +54,30 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		Environ: s.opts.Environ,
 		Env:     env,
 		Set:     s.opts.Set,
-		Policy:  s.opts.Sandbox,
+		Policy:  reach,
+		Accept:  s.opts.Accept,
 		Timeout: timeLimit(timeout),
 		Watch:   notes.write,
 		Now:     s.opts.Now,
 	}
+	ended := s.opts.Track(args.Command)
 	outcome, err := s.opts.Commands.Run(ctx, command)
+	refused := ended()
 	if err != nil {
+		if hint := s.explainStart(reach, args.Command, err); hint != "" {
+			return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: %s", wording.Cut(args.Command, 200), hint))
+		}
 		return s.refuseStart(args.Command, err, s.fileExists(ctx, cwd, args.Command))
 	}
 	outcome.DroppedEnv = append(outcome.DroppedEnv, overruled...)
 	slices.Sort(outcome.DroppedEnv)
+	printed := outcome.Stderr.String()
 	outcome.Stdout, outcome.Stderr = s.redactOutput(outcome.Stdout), s.redactOutput(outcome.Stderr)
-	return describe(ctx, outcome, timeout, valueOr(args.Stdout, true), valueOr(args.Stderr, true))
+	var hints []string
+	if !succeeded(outcome) && !outcome.Cancelled {
+		hints = s.explain(reach, args.Command, withoutSecrets(printed, outcome.Stderr.String()), refused)
+	}
+	return describe(ctx, outcome, timeout, valueOr(args.Stdout, true), valueOr(args.Stderr, true), hints)
 }
 
 // requested returns the variables that a call can add, and the names of those that it cannot
@@ -97,14 +114,19 @@ type execFailure struct {
 	Signal     string   `json:"signal,omitzero"`
 	TimedOut   bool     `json:"timedOut,omitzero"`
 	DurationMs int64    `json:"durationMs"`
+	Hints      []string `json:"hints,omitempty"` // what the sandbox probably kept it from
 	Stdout     string   `json:"stdout,omitzero"`
 	Stderr     string   `json:"stderr,omitzero"`
 	DroppedEnv []string `json:"droppedEnv,omitempty"`
 }
 
+func succeeded(o sandbox.Outcome) bool {
+	return o.ExitCode == 0 && !o.TimedOut && !o.Cancelled && o.Exceeded == ""
+}
+
 const noOutput = "(the command succeeded and there is no output to show)"
 
-func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, stderr bool) answer {
+func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, stderr bool, hints []string) answer {
 	var out, errs string
 	if stdout {
 		out = clean(o.Stdout.String())
@@ -113,12 +135,12 @@ func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, std
 		errs = clean(o.Stderr.String())
 	}
 	dropped := clipNames(o.DroppedEnv)
-	if o.ExitCode == 0 && !o.TimedOut && !o.Cancelled && o.Exceeded == "" {
+	if succeeded(o) {
 		return answer{body: execSuccess{join(out, errs), 0, o.DurationMs, dropped}}
 	}
 	f := execFailure{
 		Signal: o.Signal, TimedOut: o.TimedOut, DurationMs: o.DurationMs,
-		Stdout: out, Stderr: errs, DroppedEnv: dropped,
+		Hints: hints, Stdout: out, Stderr: errs, DroppedEnv: dropped,
 	}
 	if o.Signal == "" && o.ExitCode >= 0 {
 		f.ExitCode = &o.ExitCode
@@ -129,7 +151,7 @@ func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, std
 	case o.Cancelled:
 		f.Code, f.Error = codeInterrupted, stopped(ctx)
 	case o.Exceeded != "":
-		f.Code, f.Error = "limit", "command was killed with all it started: it had "+o.Exceeded
+		f.Code, f.Error = "limit", "command was killed with all it started: "+o.Exceeded
 	case o.Signal != "":
 		f.Code, f.Error = "signal", "command was ended by "+o.Signal
 	default:

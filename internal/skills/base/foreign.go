@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
@@ -19,10 +19,10 @@ import (
 //
 // Only the base skill of an Expert is wrapped. Any other skill could have a file read that it
 // cannot read itself (attack M1).
-func Foreign(s skill.Skill, files *workspace.Workspace, in *landlock.Policy) skill.Skill {
+func Foreign(s skill.Skill, files *workspace.Workspace, in *policy.Policy) skill.Skill {
 	own := &Skill{opts: Options{Workspace: files}}
 	if in != nil {
-		own.threads = workspaceThreads(in, files.Path())
+		own.threads = workspaceThreads(in.Workspace)
 	}
 	return &foreign{Skill: s, own: own}
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/schema"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -19,13 +20,14 @@ import (
 const parallelCalls = 4
 
 // workspaceThreads are threads with the rights of a sandbox to the workspace, and no others.
-func workspaceThreads(c *landlock.Policy, dir string) *landlock.Threads {
+func workspaceThreads(w policy.Workspace) *landlock.Threads {
 	part := &landlock.Policy{}
-	switch {
-	case slices.Contains(c.Write, dir):
-		part.Write = []string{dir}
-	case slices.Contains(c.Read, dir):
-		part.Read = []string{dir}
+	switch w.Right {
+	case "", expert.WorkspaceWrite:
+		part.Write = []string{w.Path}
+	case expert.WorkspaceRead:
+		part.Read = []string{w.Path}
+	default: // none, or an unknown right
 	}
 	return landlock.NewThreads(part, parallelCalls)
 }

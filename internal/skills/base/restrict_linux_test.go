@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -18,14 +20,14 @@ import (
 
 // locked is a bench whose skill has a sandbox with some right to the workspace, and a
 // directory of its own.
-func locked(t *testing.T, allow func(c *landlock.Policy, dir string), more func(*base.Options)) (b *bench, own string) {
+func locked(t *testing.T, allow func(c *policy.Policy, dir string), more func(*base.Options)) (b *bench, own string) {
 	t.Helper()
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	b = newBench(t)
 	own = t.TempDir()
-	c := &landlock.Policy{Read: landlock.SystemPaths(), Write: append(landlock.WritableDevices(), own)}
+	c := &policy.Policy{Level: expert.SandboxLandlock, Read: landlock.SystemPaths(), Write: append(landlock.WritableDevices(), own)}
 	allow(c, b.dir)
 	ws, err := workspace.Open(b.dir, workspace.Options{})
 	if err != nil {
@@ -40,9 +42,13 @@ func locked(t *testing.T, allow func(c *landlock.Policy, dir string), more func(
 	return b, own
 }
 
-func mayWrite(c *landlock.Policy, dir string) { c.Write = append(c.Write, dir) }
-func mayRead(c *landlock.Policy, dir string)  { c.Read = append(c.Read, dir) }
-func mayNothing(*landlock.Policy, string)     {}
+func mayWrite(c *policy.Policy, dir string) { c.Workspace = policy.Workspace{Path: dir} }
+func mayRead(c *policy.Policy, dir string) {
+	c.Workspace = policy.Workspace{Path: dir, Right: expert.WorkspaceRead}
+}
+func mayNothing(c *policy.Policy, dir string) {
+	c.Workspace = policy.Workspace{Path: dir, Right: expert.WorkspaceNone}
+}
 
 // All tools work on restricted threads as they do without them.
 func TestToolsOnRestrictedThreads(t *testing.T) {
@@ -113,7 +119,7 @@ func TestKernelHoldsWithoutWorkspace(t *testing.T) {
 func TestRights(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		allow       func(*landlock.Policy, string)
+		allow       func(*policy.Policy, string)
 		read, write bool
 	}{
 		{"readWrite", mayWrite, true, true},
@@ -202,7 +208,7 @@ func TestNoRestrictionNoWork(t *testing.T) {
 
 // A command that multiplies is ended, and the model is told why.
 func TestTooManyProcesses(t *testing.T) {
-	b, _ := locked(t, mayWrite, func(o *base.Options) { o.Sandbox.MaxTasks = 60 })
+	b, _ := locked(t, mayWrite, func(o *base.Options) { o.Sandbox.Limits.Tasks = 60 })
 	text, r := b.call("exec", `{"command":"sh","args":["-c","i=0; while [ $i -lt 100 ]; do sleep 3600 & i=$((i+1)); done; wait"],"timeout":0}`)
 	if got := fields(t, text); !r.IsError || got["code"] != "limit" || !strings.Contains(text, "processes") {
 		t.Error(text)
@@ -213,7 +219,7 @@ func TestTooManyProcesses(t *testing.T) {
 // perstack read for it what it may not read itself.
 func TestForeignOnRestrictedThread(t *testing.T) {
 	for name, test := range map[string]struct {
-		allow func(c *landlock.Policy, dir string)
+		allow func(c *policy.Policy, dir string)
 		reads bool
 	}{"may read": {mayRead, true}, "may not": {mayNothing, false}} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +230,7 @@ func TestForeignOnRestrictedThread(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer files.Close()
-			c := &landlock.Policy{Read: landlock.SystemPaths()}
+			c := &policy.Policy{Level: expert.SandboxLandlock, Read: landlock.SystemPaths()}
 			test.allow(c, b.dir)
 			inner := says{event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: described(t, "a.png")}}}}
 			r, err := base.Foreign(inner, files, c).Call(t.Context(), event.ToolCall{ID: "c", ToolName: "readImageFile", Args: rawjson.Value(`{"path":"a.png"}`)})

@@ -21,7 +21,11 @@ func Program(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	path := filepath.Join(tb.TempDir(), name())
+	dir := filepath.Join(tb.TempDir(), "bin") // a sandbox shows directories of PATH that are named so
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(dir, name())
 	// A process that starts meanwhile would have the file open for writing, and a program
 	// that can still be written is not run.
 	syscall.ForkLock.RLock()

@@ -6,10 +6,12 @@ import (
 	"os"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/hostile"
 	"github.com/perstack-go/perstack/internal/testkit/fixed"
 )
 
 func main() {
 	sandbox.Init() // this process may be its own supervisor
+	hostile.Init() // or the program that an audit attacks with
 	os.Exit(fixed.Main(os.Args[1:]))
 }

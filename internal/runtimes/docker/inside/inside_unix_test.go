@@ -110,7 +110,7 @@ text = "done"
 	d := newFakeHost(t)
 	d.succeed(doc)
 	got := d.text()
-	for _, want := range []string{"http://perstack:[redacted: PROXY_TOKEN]@192.0.2.2:4001 localhost,127.0.0.1 from the user", `"runtime":"docker"`} {
+	for _, want := range []string{"http://perstack:[redacted: PROXY_TOKEN]@192.0.2.2:4001 localhost,127.0.0.1,::1 from the user", `"runtime":"docker"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %s", want, got)
 		}

@@ -1,0 +1,210 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/userfile"
+)
+
+// Places are what no sandbox may contain, whatever the user allows. All are absolute; empty ones
+// are left out.
+type Places struct {
+	Home  string // the home directory: parts of it can be shown, the whole cannot
+	State string // the state directory of perstack
+	Dir   string // where relative paths start
+	// Sockets are those of agents, by which a program would use keys that it cannot read.
+	Sockets []string
+}
+
+// NewPlaces takes the sockets from the environment.
+func NewPlaces(home, state, dir string, environ []string) Places {
+	p := Places{Home: home, State: state, Dir: dir}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		switch name {
+		case "SSH_AUTH_SOCK", "GPG_AGENT_INFO":
+			value, _, _ = strings.Cut(value, ":") // of gpg: number and version follow
+		case "DOCKER_HOST", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS":
+			_, value, _ = strings.Cut(value, "/")
+			value, _, _ = strings.Cut("/"+strings.TrimLeft(value, "/"), ",")
+			if !strings.Contains(kv, "unix:") {
+				continue
+			}
+		default:
+			continue
+		}
+		if filepath.IsAbs(value) {
+			p.Sockets = append(p.Sockets, filepath.Clean(value))
+		}
+	}
+	return p
+}
+
+// CheckPath returns an extra path of a sandbox, absolute and without links, or an error if it does
+// not exist or would give programs more than files. Kind says in errors what the path is.
+func (p Places) CheckPath(kind, path string) (string, error) {
+	real, err := p.resolve(path)
+	if err == nil {
+		err = p.refuse(real)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the %s %q cannot be part of the sandbox: %w", kind, path, err)
+	}
+	return real, nil
+}
+
+// CheckWorkspace returns the directory of a workspace, absolute and without links, or an error if
+// programs that can change it would not be in a sandbox.
+func (p Places) CheckWorkspace(path string) (string, error) {
+	real, err := p.resolve(path)
+	if err == nil {
+		err = p.refuse(real)
+	}
+	if err == nil {
+		if info, e := os.Stat(real); e != nil || !info.IsDir() {
+			err = errors.New("it is not a directory")
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("the directory %q cannot be the workspace of a sandbox: %w; choose a directory of one project", path, err)
+	}
+	return real, nil
+}
+
+// resolve makes a path absolute and follows its links.
+func (p Places) resolve(path string) (string, error) {
+	at := path
+	switch {
+	case path == "" || strings.ContainsRune(path, 0):
+		return "", errors.New("it is not a path")
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		if p.Home == "" {
+			return "", errors.New("the home directory is not known")
+		}
+		at = filepath.Join(p.Home, path[1:])
+	case !filepath.IsAbs(path):
+		if p.Dir == "" {
+			return "", errors.New("it is not absolute")
+		}
+		at = filepath.Join(p.Dir, path)
+	}
+	real, err := filepath.EvalSymlinks(at)
+	switch {
+	case userfile.Absent(err):
+		return "", errors.New("it does not exist")
+	case err != nil:
+		return "", userfile.Reason(err)
+	}
+	return filepath.Clean(real), nil
+}
+
+// refuse says why a path without links cannot be shown to programs.
+func (p Places) refuse(real string) error {
+	if real == filepath.Dir(real) {
+		return errors.New("it is the whole file system")
+	}
+	if home := follow(p.Home); home != "" {
+		if real == home {
+			return errors.New("it is the home directory")
+		}
+		if in(real, home) {
+			return errors.New("it contains the home directory")
+		}
+		for _, name := range agentDirs() {
+			if touches(real, follow(filepath.Join(home, name))) {
+				return fmt.Errorf("it has the sockets of an agent in ~/%s", name)
+			}
+		}
+	}
+	if state := follow(p.State); state != "" {
+		if in(state, real) {
+			return errors.New("it is in the state directory of perstack")
+		}
+		if in(real, state) {
+			return errors.New("it contains the state directory of perstack")
+		}
+	}
+	for _, dir := range systemDirs() {
+		if touches(real, dir) && !in("/run/media", real) { // where disks of users are mounted
+			return fmt.Errorf("%s belongs to the system", dir)
+		}
+	}
+	for _, socket := range p.Sockets {
+		// The directory of a socket is refused with it, unless other things are usually in there.
+		dir := filepath.Dir(follow(socket))
+		if in(real, follow(socket)) || in(dir, real) && dir != "/tmp" && dir != "/var/tmp" && !in(dir, follow(p.Home)) {
+			return errors.New("it has the socket of an agent or of a container service")
+		}
+	}
+	if info, err := os.Lstat(real); err != nil {
+		return userfile.Reason(err)
+	} else if !info.IsDir() && !info.Mode().IsRegular() {
+		return fmt.Errorf("it is a %s", fileKind(info.Mode()))
+	}
+	return nil
+}
+
+func fileKind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	}
+	return "device"
+}
+
+// agentDirs are directories in home with sockets of agents that sign and decrypt.
+func agentDirs() []string { return []string{".gnupg", ".docker/run", ".docker/desktop"} }
+
+// systemDirs are directories in which the kernel and services have their interfaces.
+func systemDirs() []string {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	return []string{"/proc", "/sys", "/dev", "/run", "/var/run"}
+}
+
+// follow resolves the links of a path as far as it exists; "" for "".
+func follow(path string) string {
+	if path == "" {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && dir != path {
+		return filepath.Join(follow(dir), filepath.Base(path))
+	}
+	return filepath.Clean(path)
+}
+
+// in reports whether a path is a directory or lies in it.
+func in(dir, path string) bool {
+	if dir == "" || path == "" {
+		return false
+	}
+	_, ok := userfile.Below(dir, path)
+	return ok
+}
+
+// touches reports whether one path lies in the other.
+func touches(a, b string) bool { return in(a, b) || in(b, a) }
+
+// outermost sorts paths and leaves out those in others.
+func outermost(paths []string) []string {
+	paths = slices.Clone(paths)
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		return slices.ContainsFunc(paths, func(other string) bool { return other != path && in(other, path) })
+	})
+}

@@ -1,0 +1,96 @@
+package base_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/skills/base"
+)
+
+// A command that its sandbox kept from something is explained, to the model and to the Run. The
+// model does not hear whether the path exists. Other failures are not explained.
+func TestExecHints(t *testing.T) {
+	var told []event.SandboxHint
+	var running []string
+	b, own := locked(t, mayWrite, func(o *base.Options) {
+		o.Report = func(h event.SandboxHint) { told = append(told, h) }
+		o.Redact = func(text string) string { return strings.ReplaceAll(text, "s3cret", "[redacted]") }
+		o.Track = func(program string) func() []string {
+			running = append(running, program)
+			return func() []string {
+				running = slices.DeleteFunc(running, func(p string) bool { return p == program })
+				if program == "sh" {
+					return []string{"a.example"}
+				}
+				return nil
+			}
+		}
+	})
+	const refused = "a.example cannot be reached from the sandbox: it is not one of the hosts that commands are allowed to reach"
+	for _, c := range []struct {
+		args  object
+		hints []any
+		told  string
+	}{
+		{object{"command": "ls", "args": []string{"/root"}}, []any{"/root is outside the sandbox"}, "outside /root ls"},
+		{object{"command": "cat", "args": []string{"/srv/s3cret/none"}}, nil, ""}, // half of its name would mislead
+		{object{"command": "cat", "args": []string{"/root/x"}, "stderr": false}, []any{"/root/x is outside the sandbox"}, "outside /root/x cat"},
+		{object{"command": "cat", "args": []string{"absent.txt"}}, nil, ""},
+		{object{"command": "cat", "args": []string{own + "/absent"}}, nil, ""},
+		{object{"command": "false"}, nil, ""},
+		{object{"command": "sh", "args": []string{"-c", "echo 'curl: (56) CONNECT tunnel failed, response 403' >&2; exit 56"}}, []any{refused}, ""},
+		{object{"command": "sh", "args": []string{"-c", "echo 'Could not resolve host: a.example' >&2; exit 1"}}, []any{refused}, ""},
+	} {
+		told = nil
+		got := b.mustFail("exec", c.args, "exit_code")
+		if hints, _ := got["hints"].([]any); !slices.Equal(hints, c.hints) {
+			t.Errorf("%v: hints %v, want %v", c.args, hints, c.hints)
+		}
+		var seen []string
+		for _, h := range told {
+			seen = append(seen, h.Kind+" "+h.Path+" "+h.Command)
+			if h.SkillName != event.BaseSkill || h.Message != h.Path+" is outside the sandbox" {
+				t.Errorf("%+v", h)
+			}
+		}
+		if got := strings.Join(seen, ", "); got != c.told {
+			t.Errorf("%v: told %q, want %q", c.args, got, c.told)
+		}
+	}
+	told = nil
+	if got := b.mustDo("exec", object{"command": "sh", "args": []string{"-c", "ls /root; true"}}); got["hints"] != nil || told != nil {
+		t.Errorf("a success is explained: %v, %v", got, told)
+	}
+	if len(running) > 0 {
+		t.Errorf("commands that have no end: %q", running)
+	}
+}
+
+// A program outside the sandbox is not started, and the answer is the same whether it exists.
+func TestExecOutside(t *testing.T) {
+	var told []event.SandboxHint
+	b, _ := locked(t, mayWrite, func(o *base.Options) { o.Report = func(h event.SandboxHint) { told = append(told, h) } })
+	exists := b.dir + "-program"
+	if err := os.WriteFile(exists, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(exists) })
+	for _, program := range []string{exists, "/srv/none/program"} {
+		got := b.mustFail("exec", object{"command": program}, "command_not_found")
+		if want := fmt.Sprintf("command %q cannot be run: %s is outside the sandbox", program, program); got["error"] != want {
+			t.Errorf("got %v, want %s", got["error"], want)
+		}
+	}
+	if len(told) != 2 || told[0].Path != exists || told[0].Kind != "outside" {
+		t.Errorf("told %+v", told)
+	}
+	b.mustFail("exec", object{"command": "./absent"}, "command_not_found")
+	b.mustFail("exec", object{"command": "absent-program"}, "command_not_found")
+	if len(told) != 2 {
+		t.Errorf("told %+v", told)
+	}
+}
