@@ -23,6 +23,7 @@ import (
 )
 
 func main() {
+	perstack.Init()
 	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "jobs:", err)
 		os.Exit(1)
