@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // No lifecycle script runs, whatever the user's settings and the working directory say.
@@ -39,7 +40,7 @@ func TestScriptsNeverRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := s.Commands.Run(t.Context(), sandbox.Command{
-		Program: "npm", Args: []string{"install", "--no-global", "--no-dry-run", "--install-strategy=hoisted"}, Dir: dir, Environ: s.Environ, Set: setup(s.Environ),
+		Program: "npm", Args: []string{"install", "--no-global", "--no-dry-run", "--install-strategy=hoisted"}, Dir: dir, Environ: s.Environ, Set: setup(s.Environ), Policy: policy.Off(policy.JobOff),
 	})
 	if _, statErr := os.Stat(mark); err != nil || statErr != nil {
 		t.Errorf("npm by itself ran nothing: %v, %v", err, statErr)

@@ -45,7 +45,7 @@ func (s *Store) runBehind(ctx context.Context, name string, c sandbox.Command, v
 	for _, variable := range append(variables, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") {
 		c.Set[variable] = proxy.URL()
 	}
-	if c.Policy != nil {
+	if c.Policy.Restricts() {
 		c.Policy.Ports = []uint16{proxy.Port()}
 	}
 	out, err = s.run(ctx, name, c)

@@ -60,9 +60,6 @@ func neverIn(dir string) string { return filepath.Join(dir, manifestName, "no-pr
 func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (string, error) {
 	c := s.npmCommand(dir, command, flags...)
 	c.Args = append(c.Args, "--noproxy=") // a variable cannot make it empty
-	if landlock.Available() == nil {
-		c.Policy = &policy.Policy{Level: expert.SandboxLandlock, Write: []string{"/"}} // the proxy is all that it can connect to
-	}
 	c.Set = setup(s.Environ)
 	maps.DeleteFunc(c.Set, func(name, _ string) bool {
 		key, _ := npmKey(name)
@@ -88,7 +85,20 @@ func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (
 
 func (s *Store) npmCommand(dir, command string, flags ...string) sandbox.Command {
 	program, args := npmProgram(s.Environ)
-	return sandbox.Command{Program: program, Args: slices.Concat(args, []string{command}, flags, fixed(neverIn(dir))), Dir: dir}
+	return sandbox.Command{
+		Program: program, Args: slices.Concat(args, []string{command}, flags, fixed(neverIn(dir))), Dir: dir,
+		Policy: offline(),
+	}
+}
+
+// offline is the policy of a package manager. It can use all files, because the user's
+// configuration and caches can be anywhere. It can connect to nothing but the port of the proxy,
+// which [Store.runBehind] adds.
+func offline() *policy.Policy {
+	if landlock.Available() != nil {
+		return policy.Off(policy.PackageManager)
+	}
+	return &policy.Policy{Level: expert.SandboxLandlock, Write: []string{"/"}}
 }
 
 // npmProgram returns what starts npm. On Windows npm is a batch file, which a shell would

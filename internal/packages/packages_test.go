@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -83,7 +84,7 @@ func install(t *testing.T, s *Store, p *lockfile.Package, program string) []stri
 // output starts what was installed.
 func output(t *testing.T, s *Store, argv []string) string {
 	t.Helper()
-	o, err := s.Commands.Run(t.Context(), sandbox.Command{Program: argv[0], Args: argv[1:], Dir: t.TempDir(), Environ: s.Environ})
+	o, err := s.Commands.Run(t.Context(), sandbox.Command{Program: argv[0], Args: argv[1:], Dir: t.TempDir(), Environ: s.Environ, Policy: policy.Off(policy.JobOff)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +292,7 @@ func TestConcurrentInstall(t *testing.T) {
 	said := make(chan string, 2)
 	for range 2 {
 		go func() {
-			o, err := s.Commands.Run(t.Context(), sandbox.Command{Program: exe, Args: []string{installRole, dir}, Dir: "/", Environ: s.Environ, Set: setup(s.Environ)})
+			o, err := s.Commands.Run(t.Context(), sandbox.Command{Program: exe, Args: []string{installRole, dir}, Dir: "/", Environ: s.Environ, Set: setup(s.Environ), Policy: policy.Off(policy.JobOff)})
 			if err != nil {
 				t.Error(err)
 			}

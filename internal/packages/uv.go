@@ -89,7 +89,7 @@ func (p Platform) triple() (string, error) {
 }
 
 // uv installs a package into a directory. Only what is built already is taken: a build
-// would run its author's code here, outside of any sandbox.
+// would run its author's code here, where all files of the user can be used.
 func (s *Store) uv(ctx context.Context, dir string, p *lockfile.Package, triple, python string) error {
 	args := []string{
 		"pip", "install", "--target", dir, "--only-binary", ":all:", "--python-platform", triple,
@@ -100,7 +100,7 @@ func (s *Store) uv(ctx context.Context, dir string, p *lockfile.Package, triple,
 		args = append(args, "--python-version", python)
 	}
 	out, err := s.runBehind(ctx, "uv", sandbox.Command{
-		Program: "uv", Args: append(args, canonicalUV(p.Name)+"=="+p.Version), Dir: dir, Set: uvSetup(s.Environ),
+		Program: "uv", Args: append(args, canonicalUV(p.Name)+"=="+p.Version), Dir: dir, Set: uvSetup(s.Environ), Policy: offline(),
 	}, nil, s.uvReach)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -236,8 +237,12 @@ func TestUVHosts(t *testing.T) {
 		"index":      {index.URL + "/simple/", ""},
 		"other host": {"http://" + evil.address + "/x.whl", "it needs something from " + evil.address + ", which is not a registry of your uv configuration"},
 		"by https":   {"https://" + evil.address + "/x.whl", "it needs something from " + evil.address},
+		"directly":   {"--noproxy '*' http://" + evil.address + "/x.whl", "uv failed with exit status 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if err := landlock.Available(); err != nil && name == "directly" {
+				testkit.Missing(t, err.Error())
+			}
 			s, _ := uvStore(t, "UV_INDEX=corp="+index.URL+"/simple/", "NO_PROXY=*", "no_proxy=127.0.0.1", "https_proxy=http://"+evil.address)
 			uv := filepath.Join(strings.TrimPrefix(strings.SplitN(s.Environ[0], ":", 2)[0], "PATH="), "uv")
 			text, err := os.ReadFile(uv)

@@ -38,6 +38,21 @@ func inside(name, imports, body string) string {
 	return b.String() + body + "\n"
 }
 
+// exempting is the table of programs without a sandbox.
+var exempting = inside("policy", module+"/expert", `const JobOff Exemption = "job"
+
+func Exemptions() []ExemptionRow { return []ExemptionRow{{JobOff, "", ""}} }
+
+func Off(e Exemption) *Policy { return &Policy{Level: expert.SandboxOff, Exempt: e} }`)
+
+// withTable returns that table, with a file that uses it.
+func withTable(body string) files {
+	return files{
+		"internal/sandbox/policy/off.go": exempting,
+		"internal/cli/run/run.go":        inside("run", module+"/expert "+module+"/internal/sandbox/policy", body),
+	}
+}
+
 // Every tree here breaks the rule that it stands under, in the way that is wanted.
 var broken = []struct {
 	rule string
@@ -63,7 +78,6 @@ var broken = []struct {
 	{"test-packages", files{"store/file/file.go": importing("file", module+"/store/storetest")}, "is not a test"},
 	{"test-packages", files{"store/file/file.go": importing("file", "testing/fstest")}, "is not a test"},
 
-	{"reserved-imports", files{"internal/skills/mcp/stdio.go": importing("mcp", "os/exec")}, "only internal/sandbox starts processes"},
 	{"reserved-imports", files{"engine/run.go": importing("engine", "net/http")}, "nothing to do with the network"},
 	{"reserved-imports", files{"store/file/file.go": importing("file", "net")}, "nothing to do with the network"},
 	{"reserved-imports", files{"engine/run.go": importing("engine", "os")}, "knows no file system"},
@@ -77,10 +91,36 @@ var broken = []struct {
 	{"reserved-names", files{"internal/cli/run/run.go": "package run\n\nimport sys \"os\"\n\nvar key = sys.Getenv(\"KEY\")\n"}, "os.Getenv: only internal/cli/host"},
 	{"reserved-names", files{"store/file/file.go": inside("file", "os", `var out = os.Stdout`)}, "the process belongs to main"},
 	{"reserved-names", files{"engine/run.go": inside("engine", "context", `var ctx = context.Background()`)}, "take it from the caller"},
-	{"reserved-names", files{"internal/workspace/open.go": inside("workspace", "os", `var start = os.StartProcess`)}, "only internal/sandbox starts processes"},
 	{"reserved-names", files{"internal/skills/base/list.go": inside("base", "path/filepath", `var glob = filepath.Glob`)}, "behind the back of internal/workspace"},
 	{"reserved-names", files{"registry/client.go": inside("registry", "net/http", `var client = &http.Client{}`)}, "a client is handed in"},
 	{"reserved-names", files{"internal/skills/mcp/http.go": inside("mcp", "net", `var dial = net.Dialer{}`)}, "only internal/egress and internal/providers dial out"},
+
+	{"starts", files{"internal/skills/mcp/stdio.go": importing("mcp", "os/exec")}, "os/exec: only internal/sandbox starts processes"},
+	{"starts", files{"internal/sandbox/other.go": importing("sandbox", "golang.org/x/sys/execabs")}, "execabs: only internal/sandbox starts processes"},
+	{"starts", files{"internal/workspace/open.go": inside("workspace", "os", `var start = os.StartProcess`)}, "os.StartProcess: only internal/sandbox"},
+	{"starts", files{"internal/sandbox/other.go": "package sandbox\n\nimport sys \"syscall\"\n\nvar start = sys.ForkExec\n"}, "syscall.ForkExec: only internal/sandbox"},
+	{"starts", files{"internal/workspace/open.go": inside("workspace", "golang.org/x/sys/unix", `var start = unix.Exec`)}, "unix.Exec: only internal/sandbox"},
+	{"starts", files{"internal/workspace/open.go": inside("workspace", "golang.org/x/sys/unix", `var start, _, _ = unix.Syscall(unix.SYS_EXECVE, 0, 0, 0)`)}, "unix.SYS_EXECVE: only internal/sandbox"},
+	{"starts", files{"internal/sandbox/init_unix.go": importing("sandbox", "os")}, "starts nothing"},
+
+	{"policies", files{"internal/cli/run/run.go": inside("run", module+"/internal/sandbox", `var c = sandbox.Command{Program: "true"}`)}, "run.go:4: a sandbox.Command has no Policy"},
+	{"policies", files{"internal/cli/run/run.go": inside("run", module+"/internal/sandbox", `var c = &sandbox.Server{Program: "true", Policy: nil}`)}, "a sandbox.Server has no Policy"},
+	{"policies", files{"internal/cli/run/run.go": inside("run", module+"/internal/sandbox", `var c = []sandbox.Command{{Program: "true"}}`)}, "a sandbox.Command has no Policy"},
+	{"policies", files{"internal/cli/run/run.go": inside("run", module+"/internal/sandbox", `var c = map[string]*sandbox.Command{"a": {Program: "true"}}`)}, "a sandbox.Command has no Policy"},
+	{"policies", files{"internal/cli/run/run.go": "package run\n\nimport box \"" + module + "/internal/sandbox\"\n\nvar c = box.Command{Program: \"true\"}\n"}, "a sandbox.Command has no Policy"},
+	{"policies", files{"internal/sandbox/version.go": inside("sandbox", "", `var c = Command{Program: "true"}`)}, "a sandbox.Command has no Policy"},
+
+	{"exemptions", withTable(`var p = policy.Policy{Level: expert.SandboxOff}`), "run.go:5: a policy of level off is not made by policy.Off"},
+	{"exemptions", withTable(`var p = &policy.Policy{Level: "off"}`), "a policy of level off is not made by policy.Off"},
+	{"exemptions", withTable(`var p = policy.Policy{Exempt: policy.JobOff}`), "a policy of level off is not made by policy.Off"},
+	{"exemptions", withTable(`func f(p *policy.Policy) { p.Exempt = policy.JobOff }`), "a policy of level off is not made by policy.Off"},
+	{"exemptions", withTable(`var p = policy.Off("job")`), "without a name of the table"},
+	{"exemptions", withTable(`var p = policy.Off(policy.Other)`), "without a name of the table"},
+	{"exemptions", withTable(`func f(e policy.Exemption) any { return policy.Off(e) }`), "policy.Exemption hides which exemption is meant"},
+	{"exemptions", withTable(`var off = policy.Off`), "policy.Off hides which exemption is meant"},
+	{"exemptions", withTable(``), "off.go:4: no program has the exemption JobOff"},
+	{"exemptions", files{"internal/sandbox/policy/off.go": inside("policy", "", "const New Exemption = \"new\"")}, "off.go:3: New is not in the table of Exemptions"},
+	{"exemptions", files{"internal/sandbox/policy/off.go": inside("policy", module+"/expert", "func other() Policy { return Policy{Level: expert.SandboxOff} }")}, "is not made by policy.Off"},
 
 	{"libraries", files{"event/event.go": importing("event", "github.com/spf13/cobra")}, "event must not import github.com/spf13/cobra"},
 	{"libraries", files{"engine/run.go": importing("engine", "pgregory.net/rapid")}, "engine must not import pgregory.net/rapid"},
@@ -183,25 +223,28 @@ var sound = files{
 		"```sh\n$ go run ./cmd/perstack run x   # or perstack fly\nmake test\n```\n\n```toml\na = 1\n```\n\n```text\n[experts\n```\n",
 	"docs/a.md": "## A heading\n\nA `sandbox`, a [link](#a-heading) to a firewall, and `go test ./event -run X`.\n\n" +
 		"| " + strings.Repeat("wide ", 30) + "|\n\n[" + strings.Repeat("a long link ", 7) + "](https://example.com/" + strings.Repeat("x", 50) + ")\n",
-	"CHANGES.md":                   "Not a page for people: nobody.\n",
-	"event/message.go":             inside("event", "", "var key = \"wall\""),
-	"internal/testkit/fake.go":     inside("testkit", "", "var help = \"behind the wall\"\n\nfunc f() { var firewall, w = unix.WALL, ask(\"A room with a view.\") }"),
-	"test/testdata/script/a.txtar": "# the file below is data\nperstack run\n\n-- a.txt --\n# nobody\n",
-	"test/script.sh":               "echo nobody\n",
-	"perstack/jobs/x.md":           "[history](of-a-run.md)\n",
-	"event/event.go":               inside("event", "fmt", "var ErrX = fmt.Errorf(`x`)\n\nvar _ error = ErrX\n\nfunc f() { _ = ErrX; ErrX := 1; ErrX++; os := struct{ Stdout int }{}; _ = os.Stdout }"),
-	"engine/run.go":                importing("engine", module+"/event"),
-	"engine/run_test.go":           inside("engine", "os/exec encoding/json "+module+"/store/file", "func TestRun() {}"),
-	"cmd/perstack/main.go":         "// Command perstack is here for a test.\npackage main\n\nimport \"context\"\n\nvar ctx = context.Background()\n",
-	"internal/cli/main.go":         inside("cli", "", "func f() { root.AddCommand(run.New(h, nil)) }"),
-	"internal/cli/host/host.go":    inside("host", "os", "var env = os.Environ()"),
-	"internal/sandbox/sandbox.go":  importing("sandbox", "os/exec"),
-	"internal/egress/client.go":    inside("egress", "net/http", "type Client struct{ HTTP *http.Client }"),
-	"internal/testkit/pty.go":      importing("testkit", "os/exec"),
-	"store/storetest/suite.go":     importing("storetest", "testing"),
-	"test/oracle/go.mod":           "module oracle\n",
-	"test/oracle/oracle.go":        "package util\n\nfunc init() {}\n",
-	"event/testdata/broken.go":     "not Go",
+	"CHANGES.md":                     "Not a page for people: nobody.\n",
+	"event/message.go":               inside("event", "", "var key = \"wall\""),
+	"internal/testkit/fake.go":       inside("testkit", "", "var help = \"behind the wall\"\n\nfunc f() { var firewall, w = unix.WALL, ask(\"A room with a view.\") }"),
+	"test/testdata/script/a.txtar":   "# the file below is data\nperstack run\n\n-- a.txt --\n# nobody\n",
+	"test/script.sh":                 "echo nobody\n",
+	"perstack/jobs/x.md":             "[history](of-a-run.md)\n",
+	"event/event.go":                 inside("event", "fmt", "var ErrX = fmt.Errorf(`x`)\n\nvar _ error = ErrX\n\nfunc f() { _ = ErrX; ErrX := 1; ErrX++; os := struct{ Stdout int }{}; _ = os.Stdout }"),
+	"engine/run.go":                  importing("engine", module+"/event"),
+	"engine/run_test.go":             inside("engine", "os/exec encoding/json "+module+"/store/file", "func TestRun() {}"),
+	"cmd/perstack/main.go":           "// Command perstack is here for a test.\npackage main\n\nimport \"context\"\n\nvar ctx = context.Background()\n",
+	"internal/cli/main.go":           inside("cli", "", "func f() { root.AddCommand(run.New(h, nil)) }"),
+	"internal/cli/host/host.go":      inside("host", "os", "var env = os.Environ()"),
+	"internal/sandbox/os_windows.go": importing("sandbox", "os/exec"),
+	"internal/sandbox/policy/off.go": exempting,
+	"internal/skills/server.go": inside("skills", module+"/internal/sandbox "+module+"/internal/sandbox/policy",
+		"var c, none, free = sandbox.Command{Policy: p}, sandbox.Command{}, policy.Off(policy.JobOff)\n\nvar list = []sandbox.Command{{Policy: p}}\n\nvar q = policy.Policy{Level: level}"),
+	"internal/egress/client.go": inside("egress", "net/http", "type Client struct{ HTTP *http.Client }"),
+	"internal/testkit/pty.go":   importing("testkit", "os/exec"),
+	"store/storetest/suite.go":  importing("storetest", "testing"),
+	"test/oracle/go.mod":        "module oracle\n",
+	"test/oracle/oracle.go":     "package util\n\nfunc init() {}\n",
+	"event/testdata/broken.go":  "not Go",
 }
 
 func TestRulesCanPass(t *testing.T) {

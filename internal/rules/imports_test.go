@@ -44,7 +44,7 @@ var arrows = []arrow{
 	{"internal/protect", "internal/owner internal/privatefile internal/state internal/terminal internal/userfile internal/workspace"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
-	{"internal/egress/server", "internal/egress/... internal/sandbox internal/secret internal/terminal"},
+	{"internal/egress/server", "internal/egress/... internal/sandbox internal/sandbox/policy internal/secret internal/terminal"},
 	{"internal/sandbox/probe", "expert internal/privatefile internal/sandbox/landlock internal/userfile"}, // its cache is a private file of the user
 	{"internal/sandbox/selfcheck", ""},
 	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filename internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},

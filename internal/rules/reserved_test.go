@@ -17,11 +17,6 @@ type reservation struct {
 
 var importReservations = []reservation{
 	{
-		what: "os/exec golang.org/x/sys/execabs",
-		only: "internal/sandbox/...",
-		why:  "only internal/sandbox starts processes",
-	},
-	{
 		what: "net net/http/... net/rpc/... net/smtp crypto/tls",
 		// What can dial in golang.org/x/net is not among the libraries.
 		// The socket between perstack and its supervisor is a net.UnixConn.
@@ -55,11 +50,6 @@ var importReservations = []reservation{
 }
 
 var nameReservations = []reservation{
-	{
-		what: "os.StartProcess syscall.StartProcess syscall.ForkExec syscall.Exec unix.Exec",
-		only: "internal/sandbox/...",
-		why:  "only internal/sandbox starts processes",
-	},
 	{
 		what: "net.Dial net.DialTimeout net.DialTCP net.DialUDP net.DialIP net.DialUnix net.Dialer tls.Dial tls.DialWithDialer tls.Dialer " +
 			"net.LookupHost net.LookupIP net.LookupAddr net.LookupTXT net.DefaultResolver net.Resolver " +

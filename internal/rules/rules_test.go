@@ -40,6 +40,24 @@ var rules = []rule{
 		find: reservedNames,
 	},
 	{
+		name: "starts",
+		says: "few files can start a process, and each is listed with what it starts",
+		fix:  "give a sandbox.Command with a policy to a sandbox.Supervisor",
+		find: strayStarts,
+	},
+	{
+		name: "policies",
+		says: "no program starts without a policy",
+		fix:  "give it the policy of its job, or that of an exemption in internal/sandbox/policy/off.go",
+		find: missingPolicies,
+	},
+	{
+		name: "exemptions",
+		says: "programs without a sandbox are in one table, which says why, and has no others",
+		fix:  "call policy.Off with a constant of internal/sandbox/policy/off.go; a new one gets a row there, and go test ./internal/sandbox/policy -update writes it to docs/sandbox.md",
+		find: exemptions,
+	},
+	{
 		name: "libraries",
 		says: "a library is used in the packages that were given it, so that it can be replaced and its reach can be seen",
 		fix:  "use the package that wraps the library; a new library goes into libraries_test.go with its users, and its reason into the commit",

@@ -58,7 +58,7 @@ func TestCompleteNotices(t *testing.T) {
 		"network":     {func(c *Command) { c.Policy.HostNetwork, c.Policy.Listener, c.Accept = true, false, nil }, "loopback proxy"},
 		"no listener": {func(c *Command) { c.Policy.Listener, c.Accept = false, nil }, "proxy"},
 		"no answer":   {func(c *Command) { c.Accept = hangUp }, "proxy"},
-		"no sandbox": {func(c *Command) { c.Policy, c.Accept = nil, nil },
+		"no sandbox": {func(c *Command) { c.Policy, c.Accept = off(), nil },
 			"hidden frozen pinned outside home root loopback proxy filter proc processes"},
 		"another end": {func(c *Command) { c.Args = []string{selfcheck.Word, "{"} },
 			"start " + strings.Join(selfcheck.Names(), " ")},

@@ -33,11 +33,7 @@ const (
 )
 
 // startConfined starts a program under its policy, and returns when it runs.
-func (k *supervisorLoop) startConfined(r request) (*runningProgram, error) {
-	p, err := policy.Decode(r.policy)
-	if err != nil {
-		return nil, err
-	}
+func (k *supervisorLoop) startConfined(r request, p *policy.Policy) (*runningProgram, error) {
 	pid, heard, group, err := startSelf(confinedName, r, &syscall.SysProcAttr{Setsid: true}, k.groups.program(r.id, p.Limits))
 	if err != nil {
 		return nil, err

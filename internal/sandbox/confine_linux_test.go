@@ -58,7 +58,7 @@ func TestPolicyChangesNothingElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := tt.command
-			c.Dir, c.Environ = dir, os.Environ()
+			c.Dir, c.Environ, c.Policy = dir, os.Environ(), off()
 			s := supervisor(t)
 			said := func(c Command) string {
 				o, err := s.Run(t.Context(), c)
@@ -76,7 +76,7 @@ func TestPolicyChangesNothingElse(t *testing.T) {
 			full.Set = c.Set
 			for level, c := range map[string]Command{"landlock": confined(t, c), "full": full} {
 				if locked := said(c); free != locked {
-					t.Errorf("without a policy:\n%s\nat level %s:\n%s", free, level, locked)
+					t.Errorf("without a sandbox:\n%s\nat level %s:\n%s", free, level, locked)
 				}
 			}
 			if name == "session" && free != "exit 0 \nown\n" {
@@ -147,7 +147,7 @@ func TestPolicyCannotStart(t *testing.T) {
 				t.Errorf("as a server: %v, want %v", err, tt.want)
 			}
 			if errors.Is(tt.want, ErrOutside) { // so the test can fail
-				c.Policy = nil
+				c.Policy = off()
 				if o, err := s.Run(t.Context(), c); err != nil || o.ExitCode != 0 {
 					t.Errorf("without a policy: %+v, %v", o, err)
 				}
@@ -254,7 +254,7 @@ func TestPolicyKilledOnTheWay(t *testing.T) {
 		program, err := new(supervisorLoop).startConfined(request{
 			message: message{kind: kindStart, path: "/bin/sleep", argv: []string{"sleep", "3600"}, policy: text},
 			files:   []*os.File{null, null, null, null},
-		})
+		}, c.Policy)
 		done <- result{program, err}
 	}()
 	eventually(t, "the program is starting", func() bool {

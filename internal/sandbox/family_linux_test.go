@@ -215,7 +215,7 @@ func playLost(dir, how string) int {
 	}
 	exe, _ := os.Executable()
 	s := NewSupervisor()
-	c := Command{Program: exe, Args: []string{act + "family", dir, how}, Dir: "/", Environ: os.Environ(), Grace: time.Millisecond}
+	c := Command{Program: exe, Args: []string{act + "family", dir, how}, Dir: "/", Environ: os.Environ(), Policy: off(), Grace: time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if how == "stop" {
@@ -241,7 +241,7 @@ func playLost(dir, how string) int {
 			fmt.Println("left behind:", left[pid])
 		}
 	}
-	o, err := s.Run(context.Background(), Command{Program: "echo", Args: []string{"again"}, Dir: "/", Environ: os.Environ()})
+	o, err := s.Run(context.Background(), Command{Program: "echo", Args: []string{"again"}, Dir: "/", Environ: os.Environ(), Policy: off()})
 	fmt.Print("next: ", o.Stdout, err, "\n")
 	fmt.Println("close:", s.Close())
 	return 0
@@ -265,7 +265,7 @@ func playPair() int {
 		return 1
 	}
 	one, other := NewSupervisor(), NewSupervisor()
-	c := Command{Program: "echo", Args: []string{"ran"}, Dir: "/", Environ: os.Environ()}
+	c := Command{Program: "echo", Args: []string{"ran"}, Dir: "/", Environ: os.Environ(), Policy: off()}
 	for _, s := range []*Supervisor{one, other} {
 		o, err := s.Run(context.Background(), c)
 		fmt.Print(o.Stdout, err, "\n")

@@ -61,7 +61,8 @@ func isSocket(fd int) bool {
 
 // startSupervisor starts this program again with nothing but the socket: without
 // environment, streams or terminal. The caller closes ended when the process has ended. With a
-// policy of level full, the process holds a sandbox.
+// policy of level full, the process holds a sandbox; otherwise the policy is that of
+// [policy.Supervisor].
 func startSupervisor(ended <-chan struct{}, p *policy.Policy, g *groups) (process *os.Process, ours socket, err error) {
 	select {
 	case <-initCalled:
@@ -80,7 +81,7 @@ func startSupervisor(ended <-chan struct{}, p *policy.Policy, g *groups) (proces
 	defer theirs.Close()
 	attr := &os.ProcAttr{Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, theirs}, Sys: supervisorAttributes()}
 	restrict := withoutPrivileges
-	if p != nil {
+	if p.Restricts() {
 		file, err := holdSandbox(attr, p)
 		if err != nil {
 			ours.conn.Close()

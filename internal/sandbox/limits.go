@@ -18,7 +18,7 @@ type Excess struct {
 	Used, Max int64  // of the disk: bytes or files; 0 if that is unknown
 }
 
-// LimitDisk limits what all programs with a policy add to the disk together. When it is too much,
+// LimitDisk limits what all programs in sandboxes add to the disk together. When it is too much,
 // all of them are killed. It is called before the first program starts.
 func (s *Supervisor) LimitDisk(l disk.Limits) {
 	s.disk = &disk.Watch{Limits: l, Processes: s.processes, Exceeded: func(e disk.Excess) {
@@ -55,7 +55,7 @@ func (s *Supervisor) WithUnlinked(dir string, measure func(context.Context, int6
 // watchDisk watches the disk until the program has ended. The function is called if it does not
 // start.
 func (s *Supervisor) watchDisk(p *policy.Policy) (until func(ended <-chan struct{})) {
-	if s.disk == nil || p == nil {
+	if s.disk == nil || !p.Restricts() {
 		return func(<-chan struct{}) {}
 	}
 	end := s.disk.Begin(writable(p))

@@ -48,7 +48,7 @@ type link struct {
 // namespaces, the process holds a sandbox for it.
 func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs, c Command) (*link, error) {
 	gone := make(chan struct{})
-	var held *policy.Policy
+	held := policy.Off(policy.Supervisor)
 	if c.inNamespaces() {
 		held = c.Policy
 	}
@@ -62,10 +62,7 @@ func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs, 
 		socket: ours, process: process, patience: patience, since: startTime(process.Pid),
 		gone: gone, children: make(map[uint64]*child), pids: pids, groups: g,
 	}
-	if held != nil {
-		l.holds = true
-		l.sandbox = held.Name
-	}
+	l.holds, l.sandbox = held.Restricts(), held.Name
 	_ = ours.conn.SetReadDeadline(time.Now().Add(startPatience))
 	waiting := context.AfterFunc(ctx, func() { _ = ours.conn.SetReadDeadline(time.Now()) })
 	m, files, err := l.socket.receive(maxAnswer, 1)
@@ -101,7 +98,7 @@ func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs, 
 
 // handOver gives the listener of a sandbox to the code that serves it.
 func handOver(files []*os.File, held *policy.Policy, accept func(net.Listener)) (net.Listener, error) {
-	if wanted := held != nil && held.Listener; wanted != (len(files) == 1) || wanted && accept == nil {
+	if wanted := held.Listener; wanted != (len(files) == 1) || wanted && accept == nil {
 		return nil, fmt.Errorf("%w: a listener is missing, or was not asked for", errProtocol)
 	}
 	if len(files) == 0 {
@@ -218,7 +215,7 @@ func (l *link) start(p program) (*child, error) {
 		}
 		files = append(files, dir)
 	}
-	c := &child{link: l, confined: p.policy != "", started: make(chan error, 1), ended: make(chan struct{})}
+	c := &child{link: l, confined: p.confined, started: make(chan error, 1), ended: make(chan struct{})}
 	l.mu.Lock()
 	if l.over {
 		l.mu.Unlock()
@@ -295,7 +292,7 @@ func (l *link) close() error {
 type child struct {
 	link     *link
 	id       uint64
-	confined bool          // it has a policy
+	confined bool          // by its policy
 	started  chan error    // told once
 	ended    chan struct{} // closed when it has ended
 	err      error         // set before ended is closed if the outcome is unknown

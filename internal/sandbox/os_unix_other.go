@@ -48,7 +48,9 @@ func (k *supervisorLoop) endAll() {
 }
 
 // startConfined is never called: see [landlock.Available].
-func (k *supervisorLoop) startConfined(request) (*runningProgram, error) { return nil, unix.ENOTSUP }
+func (k *supervisorLoop) startConfined(request, *policy.Policy) (*runningProgram, error) {
+	return nil, unix.ENOTSUP
+}
 
 // groups and programGroup exist on Linux only.
 type (

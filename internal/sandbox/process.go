@@ -76,7 +76,8 @@ type program struct {
 	argv, env             []string
 	dir                   string
 	openDir               *os.File // may be nil
-	policy                string   // may be empty
+	policy                string
+	confined              bool // by the policy
 	inNamespaces          bool
 	stdin, stdout, stderr *os.File
 }
@@ -84,12 +85,11 @@ type program struct {
 // launch starts a command that was looked up and has its streams.
 func (s *Supervisor) launch(l *link, c Command, p program) (*child, error) {
 	p.argv, p.dir, p.openDir, p.inNamespaces = append([]string{c.Program}, c.Args...), c.Dir, c.OpenDir, c.inNamespaces()
-	if c.Policy != nil {
-		var err error
-		if p.policy, err = c.Policy.Encode(); err != nil {
-			return nil, startError(c.Program, err)
-		}
+	var err error
+	if p.policy, err = c.Policy.Encode(); err != nil {
+		return nil, startError(c.Program, err)
 	}
+	p.confined = c.Policy.Restricts()
 	watched := s.watchDisk(c.Policy)
 	started, err := l.start(p)
 	if err != nil {

@@ -31,7 +31,7 @@ type message struct {
 	argv   []string
 	env    []string
 	dir    string // where it starts in namespaces of its own; else a descriptor says that
-	policy string // a [policy.Policy] as text; empty for none
+	policy string // a [policy.Policy] as text
 	signal uint64
 	errno  uint64
 	code   uint64 // exit code, if no signal ended it

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -82,7 +83,7 @@ func playRun(args []string, prepare func() error) int {
 	var o Outcome
 	s := NewSupervisor()
 	if err == nil {
-		o, err = s.Run(context.Background(), Command{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ()})
+		o, err = s.Run(context.Background(), Command{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ(), Policy: off()})
 	}
 	fmt.Printf("exit %d, error %v\n%s%s", o.ExitCode, err, o.Stdout, o.Stderr)
 	if err := s.Close(); err != nil {
@@ -102,6 +103,9 @@ func playExec(args []string, prepare func() error) int {
 	return 0
 }
 
+// off is the policy of a command without a sandbox.
+func off() *policy.Policy { return policy.Off(policy.JobOff) }
+
 // self is a Command that runs the test program in a role.
 func self(t *testing.T, role string, args ...string) Command {
 	t.Helper()
@@ -109,12 +113,12 @@ func self(t *testing.T, role string, args ...string) Command {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Command{Program: exe, Args: append([]string{act + role}, args...), Dir: t.TempDir(), Environ: os.Environ()}
+	return Command{Program: exe, Args: append([]string{act + role}, args...), Dir: t.TempDir(), Environ: os.Environ(), Policy: off()}
 }
 
 func shell(t *testing.T, script string) Command {
 	t.Helper()
-	return Command{Program: "sh", Args: []string{"-c", script}, Dir: t.TempDir(), Environ: os.Environ()}
+	return Command{Program: "sh", Args: []string{"-c", script}, Dir: t.TempDir(), Environ: os.Environ(), Policy: off()}
 }
 
 // supervisor is one of the test's own, which must come to a good end.
@@ -289,7 +293,7 @@ func TestRunTooLong(t *testing.T) {
 		{strings.Repeat("x", 9<<20)},                             // more than a message may have
 		slices.Repeat([]string{strings.Repeat("x", 1<<16)}, 120), // more than the kernel takes
 	} {
-		_, err := s.Run(t.Context(), Command{Program: "true", Args: args, Dir: "/", Environ: os.Environ()})
+		_, err := s.Run(t.Context(), Command{Program: "true", Args: args, Dir: "/", Environ: os.Environ(), Policy: off()})
 		if !errors.Is(err, syscall.E2BIG) {
 			t.Errorf("error %v", err)
 		}
@@ -331,7 +335,7 @@ func TestRunOpenDir(t *testing.T) {
 	if err := os.Symlink("theirs", filepath.Join(top, "mine")); err != nil {
 		t.Fatal(err)
 	}
-	c := Command{Program: "cat", Args: []string{"whose"}, Dir: filepath.Join(top, "mine"), OpenDir: dir, Environ: os.Environ()}
+	c := Command{Program: "cat", Args: []string{"whose"}, Dir: filepath.Join(top, "mine"), OpenDir: dir, Environ: os.Environ(), Policy: off()}
 	if o := run(t, c); o.Stdout.String() != "mine" {
 		t.Errorf("outcome %+v", o)
 	}
@@ -402,7 +406,7 @@ func TestRunCannotStart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o, err := supervisor(t).Run(t.Context(), Command{Program: tt.program, Args: tt.args, Dir: dir, Environ: []string{"PATH=" + tt.path}})
+			o, err := supervisor(t).Run(t.Context(), Command{Program: tt.program, Args: tt.args, Dir: dir, Environ: []string{"PATH=" + tt.path}, Policy: off()})
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("error %v, want %v", err, tt.want)
 			}

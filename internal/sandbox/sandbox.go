@@ -16,16 +16,16 @@
 // runs commands owns a [Supervisor]. On Windows a job object for each program does the
 // same without a second process.
 //
-// A program with a policy (Linux) can reach what the policy allows and nothing else: no
-// other file, port or process. The supervisor then starts this binary a third time, which
+// Every program has a policy. It can reach what the policy allows and nothing else: no other
+// file, port or process (Linux). The supervisor then starts this binary a third time, which
 // applies the policy to itself and executes the program, so the program is confined from its
 // first instruction. At level landlock the kernel checks each access (confine_linux.go). At
 // level full the supervisor itself runs in namespaces in which nothing else exists
 // (holder_linux.go), and each program has a process table of its own (inside_linux.go). A
 // policy can also limit the number of processes and threads.
 //
-// Without a policy, a program can read and write what the operating system lets the user
-// read and write; only a container prevents that. It can write to a terminal that it finds
+// At level off, a program can read and write what the operating system lets the user read and
+// write; only a container prevents that. Which programs these are is in [policy.Exemptions]. It can write to a terminal that it finds
 // under /dev, and it can kill the supervisor: then this process kills the descendants that
 // it finds, and starts another supervisor. If a command kills both, what it started
 // survives. On macOS a process that makes a session of its own is not found. The package
@@ -63,9 +63,8 @@ type Command struct {
 	Env     map[string]string // added, except for protected names: from a model, an Expert or a skill
 	Set     map[string]string // added as it is: decided by perstack
 
-	// Policy is what the program and all it starts can reach; nil for everything that the
-	// user can. If the kernel cannot enforce the policy, the program does not start. It
-	// works on Linux only.
+	// Policy is what the program and all it starts can reach. Without one, and if the kernel
+	// cannot enforce it, the program does not start. Levels other than off work on Linux only.
 	Policy *policy.Policy
 	// Accept is given the listener of a new sandbox of level full, before its first program
 	// starts. It serves the listener until that fails, which it does when the sandbox ends.
@@ -133,7 +132,7 @@ var (
 )
 
 // validate refuses NUL characters, because the system would silently cut an argument at
-// the first one, and policies that are not valid or cannot be enforced.
+// the first one, and policies that are missing, not valid or cannot be enforced.
 func (c *Command) validate() error {
 	if c.Program == "" {
 		return errors.Join(ErrInvalid, errors.New("the command is empty"))
@@ -148,19 +147,20 @@ func (c *Command) validate() error {
 			return errors.Join(ErrInvalid, fmt.Errorf("%q cannot be set as an environment variable", name))
 		}
 	}
-	if c.Policy != nil {
-		if err := c.Policy.Validate(); err != nil {
-			return errors.Join(ErrInvalid, err)
-		}
-		if c.Policy.Level == expert.SandboxLandlock {
-			return landlock.Available()
-		}
+	if c.Policy == nil {
+		return errors.Join(ErrInvalid, fmt.Errorf("%q has no sandbox policy; without one, no program is started", c.Program))
+	}
+	if err := c.Policy.Validate(); err != nil {
+		return errors.Join(ErrInvalid, err)
+	}
+	if c.Policy.Level == expert.SandboxLandlock {
+		return landlock.Available()
 	}
 	return nil
 }
 
 // inNamespaces reports whether the program runs in namespaces of its own.
-func (c *Command) inNamespaces() bool { return c.Policy != nil && c.Policy.Level == expert.SandboxFull }
+func (c *Command) inNamespaces() bool { return c.Policy.Level == expert.SandboxFull }
 
 // lookUp finds the program. In namespaces of its own, only a process inside can do that.
 func (c *Command) lookUp(env []string) (string, error) {
@@ -184,7 +184,7 @@ func (c *Command) environment() (env, dropped []string) {
 		})
 		env = append(env, name+"="+value)
 	}
-	if c.Policy != nil && Variable(env, gitWithoutSystem) == "" {
+	if c.Policy.Restricts() && Variable(env, gitWithoutSystem) == "" {
 		env = append(env, gitWithoutSystem+"=1")
 	}
 	slices.Sort(env)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // A supervisorLoop is the state of the supervisor process. One goroutine owns it, so the
@@ -224,8 +226,12 @@ func (k *supervisorLoop) startHere(r request) (*runningProgram, error) {
 		return nil, err
 	}
 	defer func() { _ = unix.Chdir("/") }() // so that the directory does not stay in use
-	if r.policy != "" {
-		return k.startConfined(r)
+	p, err := policy.Decode(r.policy)
+	if err != nil {
+		return nil, err
+	}
+	if p.Restricts() {
+		return k.startConfined(r, p)
 	}
 	pid, err := fork(r.path, r.argv, r.env, r.files[:3], &syscall.SysProcAttr{Setsid: true})
 	return &runningProgram{pid: pid}, explain(r.path, err)

@@ -114,9 +114,9 @@ func playServerLost(dir string) int {
 	exe, _ := os.Executable()
 	s := NewSupervisor()
 	ctx := context.Background()
-	sh := Server{Program: "sh", Args: []string{"-c", strings.ReplaceAll(echo, "; echo bye", "")}, Dir: "/", Environ: os.Environ()}
+	sh := Server{Program: "sh", Args: []string{"-c", strings.ReplaceAll(echo, "; echo bye", "")}, Dir: "/", Environ: os.Environ(), Policy: off()}
 	before, err := s.Start(ctx, sh)
-	hostile, hostileErr := s.Start(ctx, Server{Program: exe, Args: []string{act + "family", dir, "kill"}, Dir: "/", Environ: os.Environ()})
+	hostile, hostileErr := s.Start(ctx, Server{Program: exe, Args: []string{act + "family", dir, "kill"}, Dir: "/", Environ: os.Environ(), Policy: off()})
 	after, afterErr := s.Start(ctx, sh)
 	if err := errors.Join(err, hostileErr, afterErr); err != nil {
 		fmt.Println(err)
@@ -129,7 +129,7 @@ func playServerLost(dir string) int {
 	}
 	command := make(chan string)
 	go func() {
-		o, err := s.Run(ctx, Command{Program: "cat", Args: []string{dir + "/go"}, Dir: "/", Environ: os.Environ()})
+		o, err := s.Run(ctx, Command{Program: "cat", Args: []string{dir + "/go"}, Dir: "/", Environ: os.Environ(), Policy: off()})
 		command <- fmt.Sprintln("command", err, o.ExitCode)
 	}()
 	<-hostile.Done()
@@ -167,7 +167,7 @@ func playServe(args []string) int {
 	s := NewSupervisor()
 	var r *ServerProcess
 	if err == nil {
-		r, err = s.Start(context.Background(), Server{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ()})
+		r, err = s.Start(context.Background(), Server{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ(), Policy: off()})
 	}
 	if err != nil {
 		fmt.Println(err)
@@ -191,7 +191,7 @@ func TestServerLeaksNothing(t *testing.T) {
 		for _, script := range []string{echo, "exit 3", "kill -9 $$", "cat /dev/zero >&2"} {
 			stop(t, started(t, s, server(shell(t, script))))
 		}
-		if _, err := s.Start(t.Context(), Server{Program: "./none", Dir: "/", Environ: os.Environ()}); !errors.Is(err, ErrNotFound) {
+		if _, err := s.Start(t.Context(), Server{Program: "./none", Dir: "/", Environ: os.Environ(), Policy: off()}); !errors.Is(err, ErrNotFound) {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

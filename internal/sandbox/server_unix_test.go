@@ -20,7 +20,7 @@ import (
 
 // server makes one of a command.
 func server(c Command) Server {
-	return Server{Program: c.Program, Args: c.Args, Dir: c.Dir, Environ: c.Environ}
+	return Server{Program: c.Program, Args: c.Args, Dir: c.Dir, Environ: c.Environ, Policy: off()}
 }
 
 // started starts a server and sees to its end.
@@ -224,7 +224,7 @@ func TestServerCannotStart(t *testing.T) {
 	}
 	s := supervisor(t)
 	for _, tt := range tests {
-		tt.server.Dir, tt.server.Environ = dir, os.Environ()
+		tt.server.Dir, tt.server.Environ, tt.server.Policy = dir, os.Environ(), off()
 		if _, err := s.Start(t.Context(), tt.server); !errors.Is(err, tt.want) {
 			t.Errorf("%+v: %v", tt.server, err)
 		}

@@ -89,7 +89,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 		return out, err
 	}
 	out.ExitCode, out.Signal = p.status()
-	if out.Exceeded = p.limit; out.Signal == "SIGXFSZ" && c.Policy != nil {
+	if out.Exceeded = p.limit; out.Signal == "SIGXFSZ" && c.Policy.Restricts() {
 		out.Exceeded = tooLargeFile(c.Policy.Limits.FileSize)
 	}
 	s.noteLimit(out.Exceeded)

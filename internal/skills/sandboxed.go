@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -44,6 +45,14 @@ func (s *set) sandboxOf(k *expert.Skill) *skillSandbox {
 		return nil
 	}
 	return s.sandboxes.bySkill[k.Name]
+}
+
+// off is the policy of programs that have no sandbox.
+func (s *set) off() *policy.Policy {
+	if s.site.Parts.Container != nil {
+		return policy.Off(policy.InContainer)
+	}
+	return policy.Off(policy.JobOff)
 }
 
 // removeAll removes the sandboxes of skills that have ended or never started.

@@ -60,7 +60,10 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *skillPackage) 
 	}
 	maps.Copy(env, s.proxyVariables(k.Name)) // last: no variable of the user can change the proxy
 	in, workspace := s.sandboxOf(k), s.site.Workspace.Path()
-	start := &start{skill: k, server: sandbox.Server{Dir: workspace, Environ: s.site.Parts.Environ, Set: in.variables(env)}}
+	start := &start{skill: k, server: sandbox.Server{Dir: workspace, Environ: s.site.Parts.Environ, Set: in.variables(env), Policy: s.off()}}
+	if in != nil {
+		start.server.Policy = nil // until the program is known, which it depends on
+	}
 	if in != nil && in.right == expert.WorkspaceNone {
 		if start.server.Dir, err = start.data(s); err != nil {
 			return mcp.Process{}, err

@@ -24,7 +24,6 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
@@ -163,6 +162,7 @@ func (s *set) base(k *expert.Skill) error {
 		Commands:  s.site.Commands,
 		Redact:    s.site.Parts.Secrets.Redact,
 		PID:       os.Getpid(),
+		Sandbox:   s.off(),
 	}
 	if in := s.sandboxOf(k); in != nil {
 		port, err := s.proxyPort(k.Name)
@@ -195,7 +195,7 @@ func (s *set) server(k *expert.Skill) error {
 	s.servers = append(s.servers, server)
 	var box skill.Skill = server
 	if k.IsBase() {
-		var reach *policy.Policy
+		reach := s.off()
 		if in := s.sandboxOf(k); in != nil {
 			reach = in.policy(s.site.Workspace.Path(), nil, 0)
 		}

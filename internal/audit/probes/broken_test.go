@@ -81,8 +81,8 @@ var breaks = map[string]func(t *testing.T, m *Machine){
 	"E4 inside": func(t *testing.T, m *Machine) {
 		pid, run := strconv.Itoa(unprotected(t, m)), m.Parts.Run
 		m.Parts.Run = func(ctx context.Context, c sandbox.Command) (sandbox.Outcome, error) {
-			if c.Policy != nil { // a sandbox that shows the processes of the machine
-				c.Policy, c.Args = nil, append(slices.Clone(c.Args), hostile.Memory+"="+pid)
+			if c.Policy.Restricts() { // a sandbox that shows the processes of the machine
+				c.Policy, c.Args = policy.Off(policy.AuditControl), append(slices.Clone(c.Args), hostile.Memory+"="+pid)
 			}
 			return run(ctx, c)
 		}
@@ -318,7 +318,7 @@ func unprotected(t *testing.T, m *Machine) (pid int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pid")
 	c := m.command(t.TempDir(), hostile.NoInput, hostile.Linger+"="+file, hostile.Sleep+"=60000")
-	server, err := m.Parts.Start(t.Context(), sandbox.Server{Program: c.Program, Args: c.Args, Dir: c.Dir, Environ: c.Environ})
+	server, err := m.Parts.Start(t.Context(), sandbox.Server{Program: c.Program, Args: c.Args, Dir: c.Dir, Environ: c.Environ, Policy: c.Policy})
 	if err != nil {
 		t.Fatal(err)
 	}

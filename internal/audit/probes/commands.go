@@ -126,7 +126,7 @@ func (m *Machine) servers(ctx context.Context) audit.Result {
 	}
 	file := filepath.Join(dir, "pid")
 	c := m.command(dir, hostile.NoInput, hostile.Linger+"="+file, hostile.Sleep+"=60000")
-	server, err := m.Parts.Start(ctx, sandbox.Server{Program: c.Program, Args: c.Args, Dir: dir, Environ: c.Environ})
+	server, err := m.Parts.Start(ctx, sandbox.Server{Program: c.Program, Args: c.Args, Dir: dir, Environ: c.Environ, Policy: c.Policy})
 	if err != nil {
 		return noStart(err)
 	}

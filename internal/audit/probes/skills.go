@@ -130,7 +130,7 @@ func (m *Machine) server(mode string, o mcp.Options) (skill.Skill, error) {
 	c := m.command(dir, hostile.Serve+"="+mode)
 	o.Name = "hostile"
 	o.Process = func(context.Context) (mcp.Process, error) {
-		return mcp.Process{Command: m.Program, Server: sandbox.Server{Program: c.Program, Args: c.Args, Dir: dir, Environ: c.Environ}}, nil
+		return mcp.Process{Command: m.Program, Server: sandbox.Server{Program: c.Program, Args: c.Args, Dir: dir, Environ: c.Environ, Policy: c.Policy}}, nil
 	}
 	o.Report, o.Redact, o.Now = func(event.Body) {}, func(text string) string { return text }, time.Now
 	o.Log = slog.New(slog.DiscardHandler)

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/perstack-go/perstack/internal/audit"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -57,7 +56,7 @@ func tools(ctx context.Context, h *host.Host) (all []audit.Version) {
 	for _, name := range []string{"docker", "node", "npm", "uv"} {
 		said := "not installed"
 		// In the root directory, no file of a project tells them what to do.
-		outcome, err := supervisor.Run(ctx, sandbox.Command{Program: name, Args: []string{"--version"}, Dir: "/", Environ: h.Environ, Timeout: 10 * time.Second})
+		outcome, err := supervisor.Version(ctx, name, "/", h.Environ)
 		switch {
 		case err == nil && outcome.ExitCode == 0:
 			said, _, _ = strings.Cut(strings.TrimSpace(outcome.Stdout.String()), "\n")

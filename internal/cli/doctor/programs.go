@@ -88,7 +88,7 @@ func (x *examination) program(ctx context.Context, name string) Check {
 	if c.Detail = path; !ask {
 		return c
 	}
-	out, err := x.commands.Run(ctx, sandbox.Command{Program: path, Args: []string{"--version"}, Dir: x.host.Dir, Environ: x.host.Environ, MaxOutput: 4 << 10})
+	out, err := x.commands.Version(ctx, path, x.host.Dir, x.host.Environ)
 	if err == nil && out.ExitCode != 0 {
 		c.Status, c.Detail = Warn, path+" does not tell its version"
 		return c

@@ -67,14 +67,14 @@ skills, the entries are kept. Skills are programs that the file names: if you di
 write the file, look at it with perstack inspect first.
 
 Skills are started in the isolation that a job has: with runtime = "docker" or
---runtime docker in a container, with --sandbox=auto in a sandbox, and otherwise as you.
+--runtime docker in a container, with --sandbox=off as you, and otherwise in a sandbox.
 Programs of skills that lie in the workspace are pinned by their digests.
 
 --sandbox=auto starts each skill in its own sandbox, as perstack run does with this flag.
 It can read the system, its package and the working directory, write to the working
 directory and its own directories, and reach its allowedDomains. full and landlock ask
 for a level at least, and off for no sandboxes. Skills with the key sandbox always have
-one. Sandboxes need Linux 6.12 or newer.
+one. perstack doctor says which level this machine offers.
 
 --update asks all skills again, uses newer packages where perstack.toml allows them,
 and prints what has changed. Read it before you commit.

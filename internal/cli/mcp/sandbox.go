@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -30,7 +31,11 @@ func (r *rules) level() expert.SandboxLevel {
 // removes it. It is called when no command runs any more.
 func (o *Options) confine(ctx context.Context, r rules, tools *base.Options) (remove func() error, err error) {
 	nothing, level, h := func() error { return nil }, r.level(), o.Host
-	if filter := (skill.Filter{Pick: o.Pick, Omit: o.Omit}); !level.Restricts() || !filter.Allows(expert.ExecTool) {
+	if filter := (skill.Filter{Pick: o.Pick, Omit: o.Omit}); !filter.Allows(expert.ExecTool) {
+		return nothing, nil // without a policy, no command can start
+	}
+	tools.Sandbox = policy.Off(policy.JobOff)
+	if !level.Restricts() {
 		return nothing, nil
 	}
 	offered, err := h.OfferedSandbox(ctx).Choose(level)

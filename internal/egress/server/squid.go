@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/egress/squid"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -68,7 +69,8 @@ func (s *Server) serveSquid(ctx context.Context, config egress.ProxyConfig) erro
 	defer programs.Close()
 	running, err := programs.Start(ctx, sandbox.Server{
 		Program: s.Squid.Program, Args: []string{"-N", "-d", "0", "-f", file}, Dir: dir, Environ: s.Squid.Environ,
-		Set: map[string]string{"PATH": strings.TrimPrefix(sandbox.Variable(s.Squid.Environ, "PATH")+":"+sbin, ":")},
+		Set:    map[string]string{"PATH": strings.TrimPrefix(sandbox.Variable(s.Squid.Environ, "PATH")+":"+sbin, ":")},
+		Policy: policy.Off(policy.Squid),
 	})
 	if err != nil {
 		return err

@@ -4,7 +4,8 @@
 // The package looks for what has to be protected in a workspace and knows where toolchains and
 // caches lie. It enforces nothing: package space mounts files and landlock restricts processes.
 //
-// Start reading at [Policy], then [Search] and [Explain].
+// Start reading at [Policy], then [Search] and [Explain]. [Exemptions] is the table of programs that
+// run without a sandbox.
 package policy
 
 import (
@@ -23,7 +24,9 @@ import (
 // A Policy is what a program can reach. All paths outside the workspace are absolute and
 // without links, except Cache.Path; those in the workspace are relative to it.
 type Policy struct {
-	Level expert.SandboxLevel `json:"level"` // landlock or full
+	Level expert.SandboxLevel `json:"level"` // off, landlock or full
+	// Exempt says why the level is off; see [Off], which alone sets it.
+	Exempt Exemption `json:"exempt,omitzero"`
 	// Name tells apart sandboxes that reach the same and have nothing in common. Commands with
 	// equal policies share a sandbox of level full.
 	Name      string    `json:"name,omitzero"`
@@ -99,8 +102,13 @@ type Limits struct {
 // Validate refuses a policy whose paths depend on the working directory or leave the
 // workspace, or whose numbers are out of range.
 func (p *Policy) Validate() error {
-	if p.Level != expert.SandboxLandlock && p.Level != expert.SandboxFull {
+	switch {
+	case p.Level == expert.SandboxOff:
+		return p.validateOff()
+	case p.Level != expert.SandboxLandlock && p.Level != expert.SandboxFull:
 		return fmt.Errorf("a sandbox policy cannot have the level %q", p.Level)
+	case p.Exempt != "":
+		return fmt.Errorf("a sandbox policy of level %s cannot be exempt", p.Level)
 	}
 	if w := p.Workspace; w.Right != expert.WorkspaceNone && w.Path != "" && !w.CanRead() {
 		return fmt.Errorf("a sandbox policy cannot have the right %q to the workspace", w.Right)

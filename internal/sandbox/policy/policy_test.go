@@ -45,7 +45,7 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"no level":             {func(p *Policy) { p.Level = "" }, `the level ""`},
-		"level off":            {func(p *Policy) { p.Level = expert.SandboxOff }, `the level "off"`},
+		"level off":            {func(p *Policy) { p.Level = expert.SandboxOff }, `cannot have the level off`},
 		"relative read":        {func(p *Policy) { p.Read = []string{"usr"} }, "absolute and clean"},
 		"write with dots":      {func(p *Policy) { p.Write = []string{"/srv/../etc"} }, "absolute and clean"},
 		"NUL in a path":        {func(p *Policy) { p.Read = []string{"/a\x00b"} }, "absolute and clean"},

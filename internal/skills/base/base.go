@@ -40,8 +40,8 @@ type Options struct {
 	// Set are further variables of commands, such as those of the proxy. Tool calls cannot change
 	// them.
 	Set map[string]string
-	// Sandbox is what commands can reach; nil for no restriction. The file tools have its right to
-	// the workspace, besides the path checks of internal/workspace.
+	// Sandbox is what commands can reach; without it, none is started. The file tools have its right
+	// to the workspace, besides the path checks of internal/workspace.
 	Sandbox *policy.Policy
 	// Policy returns what the next command can reach, if that can change; nil if Sandbox says it.
 	Policy func(context.Context) (*policy.Policy, error)
@@ -97,7 +97,7 @@ func New(opts Options) *Skill {
 		opts.Track = func(string) func() []string { return func() []string { return nil } }
 	}
 	s := &Skill{opts: opts, started: opts.Now()}
-	if opts.Sandbox != nil {
+	if opts.Sandbox.Restricts() {
 		s.threads = workspaceThreads(opts.Sandbox.Workspace)
 	}
 	return s

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/rawjson"
@@ -62,6 +63,7 @@ func newSkill(ws *workspace.Workspace) *base.Skill {
 	return base.New(base.Options{
 		Workspace: ws,
 		Commands:  commands,
+		Sandbox:   policy.Off(policy.JobOff),
 		Environ:   environ,
 		Now:       func() time.Time { return time.Unix(0, 0) },
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
@@ -23,7 +24,7 @@ func TestClose(t *testing.T) {
 	}
 	defer ws.Close()
 	supervisor := sandbox.NewSupervisor()
-	s := base.New(base.Options{Workspace: ws, Environ: os.Environ(), Commands: supervisor})
+	s := base.New(base.Options{Workspace: ws, Environ: os.Environ(), Commands: supervisor, Sandbox: policy.Off(policy.JobOff)})
 	ctx := skill.WithProgress(t.Context(), func(_, note string) {
 		if note == "ready" {
 			if err := supervisor.Close(); err != nil {

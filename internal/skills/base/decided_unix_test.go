@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -21,7 +22,7 @@ func TestExecCannotChangeWhatWasDecided(t *testing.T) {
 	}
 	defer files.Close()
 	s := base.New(base.Options{
-		Workspace: files, Commands: commands,
+		Workspace: files, Commands: commands, Sandbox: policy.Off(policy.JobOff),
 		Environ: []string{"PATH=/usr/bin:/bin", "HTTPS_PROXY=http://corporate:3128"},
 		Set:     map[string]string{"HTTPS_PROXY": "http://perstack:token@10.0.0.2:4001", "TOKEN_OF_USER": "handed"},
 	})

@@ -21,7 +21,7 @@ import (
 // cannot read itself (attack M1).
 func Foreign(s skill.Skill, files *workspace.Workspace, in *policy.Policy) skill.Skill {
 	own := &Skill{opts: Options{Workspace: files}}
-	if in != nil {
+	if in.Restricts() {
 		own.threads = workspaceThreads(in.Workspace)
 	}
 	return &foreign{Skill: s, own: own}

@@ -15,7 +15,7 @@ import (
 // the model, which would try the same in another way otherwise. The proxy has reported the hosts
 // that it refused, so the model alone is told of these.
 func (s *Skill) explain(p *policy.Policy, command, stderr string, refused []string) (messages []string) {
-	if p == nil {
+	if !p.Restricts() {
 		return nil
 	}
 	add := func(h policy.Hint) {
@@ -58,7 +58,7 @@ func withoutSecrets(raw, redacted string) string {
 // explainStart says that a program which did not start is outside the sandbox; "" if it is not. The
 // model is not told whether it exists.
 func (s *Skill) explainStart(p *policy.Policy, command string, err error) string {
-	if p == nil || !filepath.IsAbs(command) || errors.Is(err, sandbox.ErrInvalid) || errors.Is(err, sandbox.ErrLost) {
+	if !p.Restricts() || !filepath.IsAbs(command) || errors.Is(err, sandbox.ErrInvalid) || errors.Is(err, sandbox.ErrLost) {
 		return ""
 	}
 	for _, h := range policy.Explain("'"+command+"': no such file", p, command) {

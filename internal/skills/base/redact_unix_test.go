@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -26,7 +27,7 @@ func TestCutTextIsRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ws.Close() })
-	b.Skill = base.New(base.Options{Workspace: ws, Commands: commands, Environ: os.Environ(), Redact: func(text string) string {
+	b.Skill = base.New(base.Options{Workspace: ws, Commands: commands, Sandbox: policy.Off(policy.JobOff), Environ: os.Environ(), Redact: func(text string) string {
 		seen = append(seen, text)
 		return strings.ReplaceAll(text, secret[:12], "[redacted]")
 	}})

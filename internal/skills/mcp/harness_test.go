@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -47,7 +48,7 @@ func newBench(t *testing.T, set func(*mcp.Options), args ...string) *bench {
 		Name: "evil",
 		Process: func(context.Context) (mcp.Process, error) {
 			return mcp.Process{
-				Server:  sandbox.Server{Program: path, Args: args, Dir: dir, Environ: os.Environ()},
+				Server:  sandbox.Server{Program: path, Args: args, Dir: dir, Environ: os.Environ(), Policy: policy.Off(policy.JobOff)},
 				Command: "evilmcp", Args: args,
 			}, nil
 		},

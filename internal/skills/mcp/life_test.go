@@ -12,6 +12,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -313,7 +314,7 @@ func TestStartErrors(t *testing.T) {
 	}
 	b = newBench(t, func(o *mcp.Options) {
 		o.Process = func(context.Context) (mcp.Process, error) {
-			return mcp.Process{Server: sandbox.Server{Program: "no-such-program", Dir: t.TempDir(), Environ: os.Environ()}, Command: "no-such-program"}, nil
+			return mcp.Process{Server: sandbox.Server{Program: "no-such-program", Dir: t.TempDir(), Environ: os.Environ(), Policy: policy.Off(policy.JobOff)}, Command: "no-such-program"}, nil
 		}
 	})
 	err := b.Start(t.Context())

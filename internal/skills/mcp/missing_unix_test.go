@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
@@ -30,7 +31,7 @@ func TestMissingProgram(t *testing.T) {
 			b := newBench(t, func(o *mcp.Options) {
 				o.InImage = container
 				o.Process = func(context.Context) (mcp.Process, error) {
-					return mcp.Process{Server: sandbox.Server{Program: program, Dir: dir, Environ: os.Environ()}, Command: program}, nil
+					return mcp.Process{Server: sandbox.Server{Program: program, Dir: dir, Environ: os.Environ(), Policy: policy.Off(policy.JobOff)}, Command: program}, nil
 				}
 			})
 			end := want.host

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/rawjson"
@@ -54,7 +55,7 @@ func fixture(t *testing.T) (string, *base.Skill) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { files.Close() })
-	return root, base.New(base.Options{Workspace: files, Commands: commands, Environ: os.Environ(), Now: func() time.Time { return past }, PID: 42})
+	return root, base.New(base.Options{Workspace: files, Commands: commands, Sandbox: policy.Off(policy.JobOff), Environ: os.Environ(), Now: func() time.Time { return past }, PID: 42})
 }
 
 // calls drives every tool, to success and to failure.
