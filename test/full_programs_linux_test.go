@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/atlevel"
 )
 
 // newFullProject is a project whose programs run at a level, for a user with a new home directory.
@@ -30,6 +31,9 @@ func newFullProject(t *testing.T, level string, programs ...string) npmProject {
 		t.Fatal(err)
 	}
 	p := npmProject{dir: filepath.Join(top, "workspace"), home: filepath.Join(top, "home"), flags: []string{"--sandbox=" + level}}
+	if level == atlevel.Landlock { // what a machine that offers more does not use
+		p.machine = level
+	}
 	for _, dir := range []string{p.dir, p.home} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)

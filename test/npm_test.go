@@ -60,33 +60,55 @@ func newNPMProject(t *testing.T) npmProject {
 	return p
 }
 
-// A outcome is what a run said.
+// An outcome is what a run said.
 type outcome struct {
 	events  []event.Event
 	results map[string]event.ToolResult // by the ids of the calls
+	stderr  string
+	code    int
 }
 
-// run plays the calls, one turn each, with the skills of a piece of perstack.toml.
-func (p npmProject) run(t *testing.T, skills string, turns ...toolCall) outcome {
+// quietExpert is an Expert of every project, without skills of its own.
+const quietExpert = "quiet"
+
+// configure writes the perstack.toml of the project, with the skills of a piece of it.
+func (p npmProject) configure(t *testing.T, skills string) {
 	t.Helper()
-	var cassette strings.Builder
-	for _, c := range turns {
-		fmt.Fprintf(&cassette, "[[turn]]\n[[turn.call]]\nid = %q\ntool = %q\nargsText = '''%s'''\n", c.id, c.tool, c.args)
-	}
-	cassette.WriteString("[[turn]]\ntext = \"Done.\"\n")
-	write(t, filepath.Join(p.dir, "cassette.toml"), cassette.String())
 	write(t, filepath.Join(p.dir, "perstack.toml"), `[provider]
 providerName = "replay"
 [provider.setting]
 cassette = "cassette.toml"
 [experts.user]
 instruction = "Use the tools."
+[experts.`+quietExpert+`]
+instruction = "Say nothing."
 `+skills)
-	stdout, stderr, code := p.perstack(t, append([]string{"run", "user", "go"}, p.flags...)...)
-	if code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
+}
+
+// run plays the calls, one turn each, with the skills of a piece of perstack.toml.
+func (p npmProject) run(t *testing.T, skills string, turns ...toolCall) outcome {
+	t.Helper()
+	p.configure(t, skills)
+	o := p.play(t, turns...)
+	if o.code != 0 {
+		t.Fatalf("exit code %d\n%s", o.code, o.stderr)
 	}
-	o := outcome{results: make(map[string]event.ToolResult)}
+	return o
+}
+
+// play plays the calls in a project that is configured.
+func (p npmProject) play(t *testing.T, turns ...toolCall) outcome {
+	t.Helper()
+	var cassette strings.Builder
+	for _, c := range turns {
+		fmt.Fprintf(&cassette, "[[turn]]\nexpert = \"user\"\n[[turn.call]]\nid = %q\ntool = %q\nargsText = '''%s'''\n", c.id, c.tool, c.args)
+	}
+	for _, expert := range []string{"user", quietExpert} {
+		fmt.Fprintf(&cassette, "[[turn]]\nexpert = %q\ntext = \"Done.\"\n", expert)
+	}
+	write(t, filepath.Join(p.dir, "cassette.toml"), cassette.String())
+	stdout, stderr, code := p.perstack(t, append([]string{"run", "user", "go"}, p.flags...)...)
+	o := outcome{results: make(map[string]event.ToolResult), stderr: stderr, code: code}
 	for line := range strings.Lines(stdout) {
 		e, err := event.Unmarshal([]byte(strings.TrimSuffix(line, "\n")))
 		if err != nil {
@@ -106,8 +128,8 @@ instruction = "Use the tools."
 func (p npmProject) perstack(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.Command("perstack", args...)
-	if p.machine != "" {
-		cmd = exec.Command(atlevel.Name, append([]string{p.machine, "perstack"}, args...)...)
+	if p.machine != "" { // with its path, since the project has a PATH of its own
+		cmd = exec.Command(atlevel.Name, append([]string{p.machine, cmd.Path}, args...)...)
 	}
 	cmd.Dir, cmd.Env = p.dir, p.environ
 	var out, errs bytes.Buffer
