@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -150,36 +151,53 @@ func TestHostileRepositories(t *testing.T) {
 	attack.Held(t, "T14", 3) // prepared-history, storage-link, jobs-link
 }
 
+// eachLevel runs a test of what programs do without a sandbox, and at the best level.
+func eachLevel(t *testing.T, test func(t *testing.T, level string)) {
+	t.Helper()
+	t.Run("off", func(t *testing.T) { test(t, "off") })
+	if runtime.GOOS == "linux" {
+		t.Run("full", func(t *testing.T) { test(t, "full") })
+	}
+}
+
 // A file that names a program for the base tools gets it started, like that of any skill:
-// a user who runs an Expert runs what it declares. But only then, and the user is told.
+// a user who runs an Expert runs what it declares. But only then, and the user is told; and it is
+// in a sandbox like any other.
 func TestHostileReplacedBaseSkill(t *testing.T) {
-	dir := evil.Repository(t, "replaced-base-skill")
-	for _, args := range [][]string{{"validate"}, {"inspect", "helper"}, {"log"}} {
-		visitRepository(t, dir, args...)
-	}
-	cmd := exec.Command("perstack", "run", "helper", "hello", "--output", "text")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if exitCode(t, err) != 1 || !strings.Contains(string(out), "the base tools are served by sh -c 'touch ../elsewhere/started', as ") || strings.Contains(string(out), "Done.") {
-		t.Errorf("%v: %s", err, out)
-	}
+	eachLevel(t, func(t *testing.T, level string) {
+		dir := evil.Repository(t, "replaced-base-skill")
+		for _, args := range [][]string{{"validate"}, {"inspect", "helper"}, {"log"}} {
+			visitRepository(t, dir, args...)
+		}
+		cmd := exec.Command("perstack", "run", "helper", "hello", "--output", "text", "--sandbox="+level)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if exitCode(t, err) != 1 || !strings.Contains(string(out), "the base tools are served by sh -c 'touch ../elsewhere/started', as ") || strings.Contains(string(out), "Done.") {
+			t.Errorf("%v: %s", err, out)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "../elsewhere/started")); (err == nil) != (level == "off") {
+			t.Errorf("a file that it makes elsewhere: %v", err)
+		}
+	})
 }
 
 // Variables of a .env file reach no command, and none of them moves the history.
 func TestHostileEnvFileIsNotExported(t *testing.T) {
-	dir := evil.Repository(t, "loader-variables")
-	v := visitRepository(t, dir, "run", "helper", "hello")
-	if v.code != 0 || !strings.Contains(v.out, `"toolName":"exec"`) || !strings.Contains(v.out, "PATH=") {
-		t.Fatalf("the command did not run: %s%s", v.out, v.log)
-	}
-	for _, text := range []string{"loader-variables-canary", "../elsewhere"} {
-		if strings.Contains(v.out, text) {
-			t.Errorf("%q of .env is in the environment of a command", text)
+	eachLevel(t, func(t *testing.T, level string) {
+		dir := evil.Repository(t, "loader-variables")
+		v := visitRepository(t, dir, "run", "helper", "hello", "--sandbox="+level)
+		if v.code != 0 || !strings.Contains(v.out, `"toolName":"exec"`) || !strings.Contains(v.out, "PATH=") {
+			t.Fatalf("the command did not run: %s%s", v.out, v.log)
 		}
-	}
-	if _, err := os.Stat(filepath.Join(history.Of(t, dir), "jobs")); err != nil {
-		t.Errorf("the history is not where it should be: %v", err)
-	}
+		for _, text := range []string{"loader-variables-canary", "../elsewhere"} {
+			if strings.Contains(v.out, text) {
+				t.Errorf("%q of .env is in the environment of a command", text)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(history.Of(t, dir), "jobs")); err != nil {
+			t.Errorf("the history is not where it should be: %v", err)
+		}
+	})
 }
 
 // An Expert cannot make the user's next git command, or its own next run, do something.
