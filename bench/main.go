@@ -89,6 +89,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"workspace", func() ([]figure, error) { return workspaceRead(ctx, dir) }},
 		{"protect", func() ([]figure, error) { return trustRecord(ctx, dir) }},
 		{"limits", func() ([]figure, error) { return diskLimits(ctx, dir) }},
+		{"sandbox", func() ([]figure, error) { return sandboxes(ctx, dir, binaries) }},
 		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},
 		{"docker", func() ([]figure, error) { return docker(ctx, dir, binaries) }},
 		{"npx", func() ([]figure, error) { return npx(ctx) }},

@@ -20,14 +20,14 @@ func project(dir string) error {
 
 // programs are the binaries that are measured and compared with.
 type programs struct {
-	perstack, oneline, bare, meter, jobs, server string
-	home                                         string // of the user who runs them, outside of all workspaces
+	perstack, oneline, bare, meter, jobs, server, atLevel string
+	home                                                  string // of the user who runs them, outside of all workspaces
 }
 
 func buildAll(ctx context.Context, dir string) (p programs, err error) {
 	for pkg, path := range map[string]*string{
 		"./cmd/perstack": &p.perstack, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter,
-		"./bench/jobs": &p.jobs, "./internal/testkit/evil/evilmcp": &p.server,
+		"./bench/jobs": &p.jobs, "./internal/testkit/evil/evilmcp": &p.server, "./internal/testkit/atlevel/atleveld": &p.atLevel,
 	} {
 		if *path, err = build(ctx, dir, pkg); err != nil {
 			return p, err
