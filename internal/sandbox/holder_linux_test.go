@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -217,6 +218,67 @@ func TestInsideRenewsProtection(t *testing.T) {
 	}
 	if got := said(t, s, sh(c, `cat /tmp/same`)); got != "x" {
 		t.Errorf("it is another sandbox: %q", got)
+	}
+}
+
+// A file that a program outside replaces while a command runs is protected again for this command,
+// too, and so is one in a directory that was replaced.
+func TestInsideRenewsWhileRunning(t *testing.T) {
+	replace := func(c Command, path, content string) error {
+		whole := filepath.Join(c.Dir, path)
+		write(t, whole+".new", content)
+		return os.Rename(whole+".new", whole)
+	}
+	for name, tt := range map[string]struct {
+		change func(Command) error
+		blocks string // is refused as soon as the file is protected again
+		want   string
+	}{
+		"hidden":   {func(c Command) error { return replace(c, ".env", "secret") }, `cat .env`, "Permission denied"},
+		"in depth": {func(c Command) error { return replace(c, "src/deep/.env", "secret") }, `cat src/deep/.env`, "Permission denied"},
+		"frozen":   {func(c Command) error { return replace(c, "perstack.toml", "new") }, `echo x >> perstack.toml`, "Read-only file system"},
+		"pinned":   {func(c Command) error { return replace(c, ".git/config", "new") }, `echo x >> .git/config`, "Read-only file system"},
+		"removed": {func(c Command) error {
+			return errors.Join(os.Remove(filepath.Join(c.Dir, ".env")), os.WriteFile(filepath.Join(c.Dir, ".env"), []byte("secret"), 0o600))
+		}, `cat .env`, "Permission denied"},
+		"directory": {func(c Command) error {
+			write(t, filepath.Join(c.Dir, "other/deep/.env"), "secret")
+			return unix.Renameat2(unix.AT_FDCWD, filepath.Join(c.Dir, "other"), unix.AT_FDCWD, filepath.Join(c.Dir, "src"), unix.RENAME_EXCHANGE)
+		}, `cat src/deep/.env`, "Permission denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := inside(t, shell(t, ""))
+			for _, path := range []string{".env", "src/deep/.env", "perstack.toml", ".git/config"} {
+				write(t, filepath.Join(c.Dir, path), "old")
+			}
+			for _, name := range []string{"ready", "go"} {
+				if err := unix.Mkfifo(filepath.Join(c.Dir, name), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Policy.Hidden, c.Policy.Frozen, c.Policy.Pinned = []string{".env", "src/deep/.env"}, []string{"perstack.toml", ".git/config"}, []string{".git"}
+			c.Timeout = 30 * time.Second
+			s := supervisor(t)
+			type result struct {
+				out Outcome
+				err error
+			}
+			done := make(chan result, 1)
+			go func() {
+				out, err := s.Run(t.Context(), sh(c, `echo > ready; cat go; while `+tt.blocks+` >/dev/null 2>&1; do :; done; `+tt.blocks+` 2>&1`))
+				done <- result{out, err}
+			}()
+			if _, err := os.ReadFile(filepath.Join(c.Dir, "ready")); err != nil { // the command runs
+				t.Fatal(err)
+			}
+			if err := errors.Join(tt.change(c), os.WriteFile(filepath.Join(c.Dir, "go"), nil, 0)); err != nil {
+				t.Fatal(err)
+			}
+			got := <-done
+			if text := got.out.Stdout.String() + got.out.Stderr.String(); got.err != nil || got.out.TimedOut || !strings.Contains(text, tt.want) || strings.Contains(text, "secret") {
+				t.Errorf("%+v, %v", got.out, got.err)
+			}
+		})
 	}
 }
 

@@ -16,9 +16,13 @@ func CommandAttributes() *syscall.SysProcAttr {
 }
 
 // EnterCommand gives this process a /proc of its own, in which only its command is to be seen.
-// Settings of the kernel are read-only there, even to root.
+// Settings of the kernel are read-only there, even to root. Mounts of the holder still reach this
+// process, and none of its own leaves it.
 func EnterCommand() error {
 	const place = "/proc"
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep the mounts of a command to itself: %w", err)
+	}
 	if err := unix.Mount("proc", place, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc in a sandbox: %w", err)
 	}

@@ -37,9 +37,16 @@ func newMasks() (m masks, err error) {
 }
 
 // Protect makes sure that the protected files of the policy have their mounts. It is called
-// again before each command: when a program outside replaces a file by another, the mount goes
-// with the old file.
+// again before each command: more can have been found, and some have been replaced.
 func (s *Space) Protect(p *policy.Policy) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = p
+	return s.protectAll(p)
+}
+
+func (s *Space) protectAll(p *policy.Policy) error {
+	s.watchPaths(p)
 	for strength, kind := range []struct {
 		paths []string
 		tree  func(fd int) (int, error)
@@ -64,10 +71,7 @@ type protection struct {
 }
 
 func (s *Space) protect(path string, strength int, tree func(fd int) (int, error)) error {
-	dir, name := s.workspace, path
-	if filepath.IsAbs(path) {
-		dir, name = s.root, path[1:]
-	}
+	dir, name := s.place(path)
 	if dir < 0 {
 		return nil // there is no workspace to be seen
 	}
@@ -96,6 +100,14 @@ func (s *Space) protect(path string, strength int, tree func(fd int) (int, error
 	}
 	s.mounted[path] = protection{id, strength}
 	return moveMount(fd, at)
+}
+
+// place returns the directory that a path starts from, and the rest of the path.
+func (s *Space) place(path string) (dir int, name string) {
+	if !filepath.IsAbs(path) {
+		return s.workspace, path
+	}
+	return s.root, "." + path
 }
 
 // mask returns what takes the place of a hidden file or directory.

@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -70,7 +71,11 @@ type Space struct {
 	workspace int // descriptor of the workspace; -1 without one
 	root      int
 	masks     masks
-	mounted   map[string]protection // by path
+
+	mu      sync.Mutex
+	mounted map[string]protection // by path
+	current *policy.Policy        // of the newest command
+	watch   *watch
 }
 
 // Sizes of what lives in memory.
@@ -84,12 +89,18 @@ const (
 // Build replaces the root directory of this process by what the policy allows, and returns the
 // listener of the sandbox, if it has one. After an error the process must end.
 func Build(p *policy.Policy) (*Space, *net.TCPListener, error) {
-	s := &Space{workspace: -1, mounted: make(map[string]protection)}
+	s := &Space{workspace: -1, mounted: make(map[string]protection), watch: newWatch()}
 	if err := s.replaceRoot(p); err != nil {
 		return nil, nil, fmt.Errorf("make the file system of a sandbox: %w", err)
 	}
+	if err := s.share(p); err != nil {
+		return nil, nil, fmt.Errorf("share the mounts of a sandbox with its commands: %w", err)
+	}
 	if err := s.Protect(p); err != nil {
 		return nil, nil, err
+	}
+	if s.watch.events != nil {
+		go s.renew()
 	}
 	listener, err := openNetwork(p)
 	if err != nil {
@@ -145,6 +156,21 @@ func (s *Space) replaceRoot(p *policy.Policy) error {
 	readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(s.root, "", unix.AT_EMPTY_PATH, &readOnly); err != nil {
 		return fmt.Errorf("make its root directory read-only: %w", err)
+	}
+	return nil
+}
+
+// share makes later mounts on protected files reach the commands that run by then.
+func (s *Space) share(p *policy.Policy) error {
+	trees := slices.Clone(p.Write)
+	if s.workspace >= 0 {
+		trees = append(trees, p.Workspace.Path)
+	}
+	for _, path := range trees {
+		shared := unix.MountAttr{Propagation: unix.MS_SHARED}
+		if err := unix.MountSetattr(s.root, "."+path, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, &shared); err != nil {
+			return err
+		}
 	}
 	return nil
 }
