@@ -38,7 +38,7 @@ func (pl *plan) checkSandbox(ctx context.Context) error {
 	case level != expert.SandboxFull && pl.spec.Isolation.Reach.Network == job.NetworkHost:
 		return host.Usagef("the network of the machine cannot be opened for a sandbox of level %s; name hosts with --allow-domain", level)
 	case level != expert.SandboxFull && pl.spec.Isolation.Sandbox == expert.SandboxAuto:
-		pl.say("the sandbox has level %s (%v): %s", level, offer.Why, openFiles)
+		pl.say("%s; perstack doctor says what is missing for level full", offer.Lacks())
 	}
 	if pl.spec.Isolation.Sandbox.Restricts() {
 		pl.spec.Isolation.Sandbox = level
@@ -51,9 +51,6 @@ func (pl *plan) checkSandbox(ctx context.Context) error {
 	}
 	return err
 }
-
-// openFiles is what level landlock does not protect in the workspace.
-const openFiles = "programs can read env files in the workspace, and change perstack.toml, perstack.lock and the hooks and configuration of git there; perstack doctor says what is missing for level full"
 
 // acceptNone asks whether programs can run without a sandbox on a machine that has none.
 // The answer is kept for the project.

@@ -234,7 +234,9 @@ func TestResumedSandbox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told = strings.ReplaceAll(told, "perstack: the sandbox has level landlock (an old kernel): "+openFiles+"\n", "")
+			if first, rest, _ := strings.Cut(told, "\n"); strings.HasPrefix(first, "perstack: the sandbox has level landlock (an old kernel): ") {
+				told = rest
+			}
 			if is := pl.spec.Isolation; is.Sandbox.Restricts() != tt.sandbox || is.SharedSandbox != tt.shared {
 				t.Errorf("%+v", is)
 			}

@@ -15,5 +15,5 @@ func RunOn(ctx context.Context, level expert.SandboxLevel, spec job.Spec, parts 
 
 // RunWithoutSandbox is Run on a machine that cannot sandbox programs, for a reason.
 func RunWithoutSandbox(ctx context.Context, spec job.Spec, parts engine.Parts, why error) (engine.Result, error) {
-	return run(ctx, spec, parts, func(context.Context) Offer { return Offer{expert.SandboxOff, why} })
+	return run(ctx, spec, parts, func(context.Context) Offer { return Offer{Level: expert.SandboxOff, Why: why} })
 }

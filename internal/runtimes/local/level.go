@@ -18,13 +18,15 @@ import (
 type Offer struct {
 	Level expert.SandboxLevel // off, landlock or full
 	Why   error               // why it is not full
+	// SharesSignals says that programs can signal those outside, and reach their abstract sockets.
+	SharesSignals bool
 }
 
 // Offered returns what this machine offers, after a complete start of its best sandbox. The answer is kept in the state directory of
 // perstack, if that is not empty.
 func Offered(ctx context.Context, state string) Offer {
 	level, steps := probe.Prober{Complete: sandbox.Complete}.Offered(ctx, state)
-	o := Offer{Level: level}
+	o := Offer{Level: level, SharesSignals: level == expert.SandboxLandlock && landlock.KeepsApart() != nil}
 	i := slices.IndexFunc(steps, func(s probe.Step) bool { return s.Status == probe.Fail })
 	switch {
 	case level == expert.SandboxFull:
@@ -36,6 +38,19 @@ func Offered(ctx context.Context, state string) Offer {
 		o.Why = errors.New("level full is not available")
 	}
 	return o
+}
+
+// Lacks says what the best sandbox of the machine does not protect, and why it is not better; "" at
+// level full.
+func (o Offer) Lacks() string {
+	if o.Why == nil {
+		return ""
+	}
+	text := fmt.Sprintf("the sandbox has level %s (%v): programs can read env files in the workspace, and change perstack.toml, perstack.lock and the hooks and configuration of git there", o.Level, o.Why)
+	if o.SharesSignals {
+		text += "; they can also signal other programs and use abstract sockets, before Linux 6.12"
+	}
+	return text
 }
 
 // reason says why a step failed, and what can be done.
@@ -55,7 +70,7 @@ func offeredTo(parts engine.Parts) func(context.Context) Offer {
 			return Offered(ctx, parts.StateDir)
 		}
 		if err := landlock.KeepsApart(); err != nil {
-			return Offer{expert.SandboxOff, err}
+			return Offer{Level: expert.SandboxOff, Why: err}
 		}
 		return Offer{Level: expert.SandboxLandlock}
 	}

@@ -32,6 +32,30 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// A sandbox that is not the best one says what it leaves open.
+func TestLacks(t *testing.T) {
+	why := errors.New("an old kernel")
+	for _, c := range []struct {
+		offer local.Offer
+		want  []string
+		not   string
+	}{
+		{local.Offer{Level: expert.SandboxFull}, nil, "level"},
+		{local.Offer{Level: expert.SandboxLandlock, Why: why}, []string{"level landlock (an old kernel)", "env files", "perstack.toml", "git"}, "signal"},
+		{local.Offer{Level: expert.SandboxLandlock, Why: why, SharesSignals: true}, []string{"env files", "signal other programs"}, "\n"},
+	} {
+		got := c.offer.Lacks()
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%+v: %q, want %q", c.offer, got, want)
+			}
+		}
+		if strings.Contains(got, c.not) {
+			t.Errorf("%+v: %q", c.offer, got)
+		}
+	}
+}
+
 func TestNeeded(t *testing.T) {
 	const auto, landlock, full = expert.SandboxAuto, expert.SandboxLandlock, expert.SandboxFull
 	quiet := func(others ...*expert.Skill) *expert.Expert {

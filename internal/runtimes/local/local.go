@@ -41,17 +41,18 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 	}
 	defer at.close()
 	site, files := at.site, at.site.Workspace
-	open := site.Open
+	open := announce(site.Open, at.lacks)
 	limitPrograms(spec, site.Commands, cancel)
 	if size := limitSize(spec, files, cancel); size != nil {
 		size.Measure = site.Commands.WithUnlinked(files.Path(), size.Measure)
 		site.Wrap = size.Watch
 		var measured sync.Once
+		announced := open
 		open = func(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
 			// A workspace that is too large already stops the job before a model is asked.
 			// From then on the calls of all Experts are watched.
 			measured.Do(func() { size.Check(ctx) })
-			return site.Open(ctx, req)
+			return announced(ctx, req)
 		}
 	}
 	return engine.Execute(ctx, spec, parts, open)
@@ -60,8 +61,23 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 // A place is what the skills of a job run in, and what has to be closed afterwards.
 type place struct {
 	site  *skills.Site
+	lacks string // what the sandboxes of this machine do not protect
 	close func()
 }
+
+// announce records what the sandboxes of the job do not protect, when its first Run starts.
+func announce(open openFunc, lacks string) openFunc {
+	if lacks == "" {
+		return open
+	}
+	var once sync.Once
+	return func(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
+		once.Do(func() { req.Report(event.SandboxCheck{Check: "level", OK: true, Message: lacks}) })
+		return open(ctx, req)
+	}
+}
+
+type openFunc = func(context.Context, engine.SkillRequest) (*skill.Toolbox, error)
 
 // prepare opens the workspace and makes the directories of skills. It completes the Spec.
 func prepare(ctx context.Context, spec *job.Spec, parts engine.Parts, available func(context.Context) Offer) (_ *place, err error) {
@@ -97,7 +113,7 @@ func prepare(ctx context.Context, spec *job.Spec, parts engine.Parts, available 
 	if err != nil {
 		return nil, err
 	}
-	sandboxes, remove, err := prepareSandboxes(ctx, spec, parts, reachable, files.Path(), frozen, available)
+	sandboxes, lacks, remove, err := prepareSandboxes(ctx, spec, parts, reachable, files.Path(), frozen, available)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +143,7 @@ func prepare(ctx context.Context, spec *job.Spec, parts engine.Parts, available 
 	if c := parts.Container; c != nil && c.Packages != "" {
 		site.Packages.Dir, site.Packages.Sealed = c.Packages, true
 	}
-	return &place{site, end}, nil
+	return &place{site, lacks, end}, nil
 }
 
 // openWorkspace opens the workspace. Packages can lie in it, if it is the user's home; a
@@ -193,12 +209,13 @@ func limitSize(spec job.Spec, files *workspace.Workspace, cancel context.CancelC
 }
 
 // prepareSandboxes returns the sandboxes for the programs of a job, with their directories, and
-// a function that removes these; nil if no program needs one. A job that needs a sandbox is
-// refused as a whole if this machine has none. The Spec gets the level that is used.
-func prepareSandboxes(ctx context.Context, spec *job.Spec, parts engine.Parts, reachable []*expert.Expert, workspace string, frozen []string, available func(context.Context) Offer) (*skills.Sandboxes, func(), error) {
+// a function that removes these; nil if no program needs one. lacks is what they do not protect. A
+// job that needs a sandbox is refused as a whole if this machine has none. The Spec gets the level
+// that is used.
+func prepareSandboxes(ctx context.Context, spec *job.Spec, parts engine.Parts, reachable []*expert.Expert, workspace string, frozen []string, available func(context.Context) Offer) (_ *skills.Sandboxes, lacks string, remove func(), err error) {
 	none := func() {}
 	if spec.Isolation.SharedSandbox {
-		return nil, none, nil
+		return nil, "", none, nil
 	}
 	if spec.Isolation.Sandbox == "" && parts.Container == nil { // only a word turns it off, not a missing one
 		spec.Isolation.Sandbox = job.DefaultSandbox
@@ -216,31 +233,33 @@ func prepareSandboxes(ctx context.Context, spec *job.Spec, parts engine.Parts, r
 		}
 	}
 	if needed == "" {
-		return nil, none, nil
+		return nil, "", none, nil
 	}
-	level, err := available(ctx).Choose(needed)
+	offer := available(ctx)
+	level, err := offer.Choose(needed)
 	if err != nil {
 		locked := slices.IndexFunc(reachable, wanted.ContainAny)
-		return nil, none, fmt.Errorf("expert %q has a skill that must run in a sandbox: %w; "+
+		return nil, "", none, fmt.Errorf("expert %q has a skill that must run in a sandbox: %w; "+
 			"without a sandbox it can do everything that you can do; runtime docker puts a container around it", reachable[locked].Key, err)
 	}
 	if parts.Container == nil {
+		lacks = offer.Lacks()
 		if spec.Isolation.Sandbox.Restricts() {
 			spec.Isolation.Sandbox = level
 		}
 		if level != expert.SandboxFull && spec.Isolation.Reach.Network == job.NetworkHost {
-			return nil, none, fmt.Errorf("the network of the machine cannot be opened for a sandbox of level %s; list the hosts instead", level)
+			return nil, "", none, fmt.Errorf("the network of the machine cannot be opened for a sandbox of level %s; list the hosts instead", level)
 		}
 	}
-	sandboxes, remove, err := wanted.Prepare(ctx, level, workspace, skills.Machine{
+	sandboxes, clear, err := wanted.Prepare(ctx, level, workspace, skills.Machine{
 		Environ: parts.Environ, Dir: parts.Dir, State: parts.StateDir, Caches: parts.ToolCacheDir, Now: parts.Source.Now,
 		Hide: spec.Workspace.Hidden, Frozen: slices.Concat(spec.Workspace.ReadOnly, frozen), Log: parts.Log,
 	})
 	if err != nil {
-		return nil, none, err
+		return nil, "", none, err
 	}
-	return sandboxes, func() {
-		if err := remove(); err != nil {
+	return sandboxes, lacks, func() {
+		if err := clear(); err != nil {
 			parts.Log.Warn("the directory of sandboxes is still there", "error", err)
 		}
 	}, nil
