@@ -86,6 +86,8 @@ func withinUsual[N int | int64](said, recorded, usual N) N {
 // sandbox decides the level and the reach of programs with the runtime local. That a job ran
 // without a sandbox is not kept: only the user turns it off, each time.
 func (r *Resolved) sandbox(flags Flags, file, had Isolation) {
+	user := flags.User
+	file = user.TightenedBy(file)
 	level := had.Sandbox
 	if !level.Restricts() {
 		level = ""
@@ -95,7 +97,40 @@ func (r *Resolved) sandbox(flags Flags, file, had Isolation) {
 	}
 	r.Isolation.Sandbox = first(r, "sandbox", flags.Isolation.Sandbox, file.Sandbox, level, DefaultSandbox)
 	r.Isolation.SandboxLimits = file.SandboxLimits.stricter(had.SandboxLimits)
+	r.usual = user.SandboxLimits
 	r.reach(flags.Isolation.Reach, file.Reach, had.Reach)
+	r.named.Read, r.named.Write = slices.Concat(r.named.Read, user.Reach.Read), slices.Concat(r.named.Write, user.Reach.Write)
+	if r.from["sandbox"] == File && r.Isolation.Sandbox == user.Sandbox {
+		r.from["sandbox"] = User
+	}
+	if r.from["network"] == File && r.Isolation.Reach.Network == user.Reach.Network {
+		r.from["network"] = User
+	}
+}
+
+// TightenedBy adds what a project says about sandboxes to what the user says: of the level, the
+// network, the caches and each limit the stricter, and all paths. Those that the project opens are
+// for the user to allow.
+func (is Isolation) TightenedBy(file Isolation) Isolation {
+	user, limits := is.Reach, is.SandboxLimits
+	file.Sandbox = is.Sandbox.Stricter(file.Sandbox)
+	file.SandboxLimits = SandboxLimits{
+		Memory:     lower(limits.Memory, file.SandboxLimits.Memory),
+		Processes:  lower(limits.Processes, file.SandboxLimits.Processes),
+		DiskGrowth: lower(limits.DiskGrowth, file.SandboxLimits.DiskGrowth),
+	}
+	reach := &file.Reach
+	reach.Read, reach.Write = slices.Concat(user.Read, reach.Read), slices.Concat(user.Write, reach.Write)
+	if reach.Network == "" || user.Network != "" && slices.Index(Networks(), user.Network) < slices.Index(Networks(), reach.Network) {
+		reach.Network = user.Network
+	}
+	switch {
+	case reach.Caches == nil:
+		reach.Caches = user.Caches
+	case user.Caches != nil:
+		reach.Caches = slices.DeleteFunc(slices.Clone(reach.Caches), func(name string) bool { return !slices.Contains(user.Caches, name) })
+	}
+	return file
 }
 
 // reach adds up what flags and file open, and what file and record close. A record opens

@@ -78,6 +78,51 @@ func TestResolveReach(t *testing.T) {
 	}
 }
 
+// The user's own configuration opens without a question. A file tightens it, and widens nothing
+// that it says.
+func TestResolveUser(t *testing.T) {
+	at := func(level expert.SandboxLevel, r Reach, l SandboxLimits) Isolation {
+		return Isolation{Sandbox: level, Reach: r, SandboxLimits: l}
+	}
+	const auto, full, off = expert.SandboxAuto, expert.SandboxFull, expert.SandboxOff
+	for name, c := range map[string]struct {
+		flags, user, file, record, want Isolation
+		from                            Layer
+		usual                           int64 // memory
+	}{
+		"user alone": {
+			user: at(off, Reach{Read: []string{"/u"}, Caches: []string{"go"}, Network: NetworkHost}, SandboxLimits{Memory: 8 << 30}),
+			want: at(off, Reach{Read: []string{"/u"}, Caches: []string{"go"}, Network: NetworkHost}, SandboxLimits{Memory: 8 << 30}), from: User, usual: 8 << 30,
+		},
+		"file is stricter": {
+			user: at(off, Reach{Write: []string{"/u"}, Caches: []string{"go", "npm"}, Network: NetworkHost}, SandboxLimits{Memory: 8 << 30}),
+			file: at(full, Reach{Caches: []string{"npm", "pip"}, Network: NetworkNone, Hide: []string{"h"}}, SandboxLimits{Memory: 1 << 30}),
+			want: at(full, Reach{Write: []string{"/u"}, Caches: []string{"npm"}, Network: NetworkNone, Hide: []string{"h"}}, SandboxLimits{Memory: 1 << 30}), from: File, usual: 8 << 30,
+		},
+		"file is weaker": {
+			user: at(auto, Reach{Caches: []string{}, Network: NetworkListed}, SandboxLimits{Memory: 2 << 30}),
+			file: at(off, Reach{Read: []string{"/f"}, Caches: []string{"go"}, Network: NetworkHost}, SandboxLimits{Memory: 16 << 30, Processes: 9}),
+			want: at(auto, Reach{Read: []string{"/f"}, Caches: []string{}, Network: NetworkListed}, SandboxLimits{Memory: 2 << 30, Processes: 9}), from: User, usual: 2 << 30,
+		},
+		"record is stricter": {
+			user: at(off, Reach{Network: NetworkHost}, SandboxLimits{}), record: at(full, Reach{Network: NetworkNone}, SandboxLimits{}),
+			want: at(full, Reach{Network: NetworkNone}, SandboxLimits{}), from: Record, usual: 4 << 30,
+		},
+		"flags decide": {
+			flags: at(off, Reach{Network: NetworkHost}, SandboxLimits{}), user: at(full, Reach{Network: NetworkNone}, SandboxLimits{}),
+			want: at(off, Reach{Network: NetworkHost}, SandboxLimits{}), from: Flag, usual: 4 << 30,
+		},
+	} {
+		got := resolve(Flags{Settings: Settings{Isolation: c.flags}, User: c.user}, Settings{Isolation: c.file}, Settings{Runtime: Local, Isolation: c.record})
+		if diff := cmp.Diff(c.want, got.Isolation); diff != "" || got.From("sandbox") != c.from || got.From("network") != c.from || got.UsualLimits().Memory != c.usual {
+			t.Errorf("%s: level from %d, network from %d, usually %d (-want +got)\n%s", name, got.From("sandbox"), got.From("network"), got.UsualLimits().Memory, diff)
+		}
+		if opened := len(c.user.Reach.Read) > 0; got.Opened("/u", false) != (opened || len(c.user.Reach.Write) > 0) || got.Opened("/f", false) {
+			t.Errorf("%s: what the user opens", name)
+		}
+	}
+}
+
 // A record lowers a limit, and raises none.
 func TestResolveSandboxLimits(t *testing.T) {
 	const usual = 4 << 30

@@ -31,6 +31,9 @@ type Settings struct {
 type Flags struct {
 	Settings
 	WritableWorkspace bool // although the job had a read-only one
+	// User is what the user's own configuration says about sandboxes, for all projects. Flags are
+	// stronger, and a file can tighten it.
+	User Isolation
 }
 
 // A Layer says where a setting comes from.
@@ -42,17 +45,22 @@ const (
 	Record
 	File
 	Flag
+	User // instead of File, where the user's own configuration is at least as strict
 )
 
 // Resolved are the settings of a job, and where each comes from.
 type Resolved struct {
 	Settings
 	from  map[string]Layer
-	named Reach // what flags open
+	named Reach         // what the user opens
+	usual SandboxLimits // what programs can use unless a file says otherwise
 }
 
-// Opened reports whether a flag opens a path to programs in sandboxes, for reading or for writing.
-// What can be changed can be read.
+// UsualLimits are the limits of sandboxes where perstack.toml and a record say nothing.
+func (r *Resolved) UsualLimits() SandboxLimits { return r.usual.Or(DefaultSandboxLimits()) }
+
+// Opened reports whether the user opens a path to programs in sandboxes, for reading or for
+// writing. What can be changed can be read.
 func (r *Resolved) Opened(path string, write bool) bool {
 	return slices.Contains(r.named.Write, path) || !write && slices.Contains(r.named.Read, path)
 }

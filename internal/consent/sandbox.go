@@ -50,7 +50,7 @@ func (l *lister) sandbox() {
 	if r.From("network") == job.File && r.Isolation.Reach.Network == job.NetworkHost {
 		add("network", job.NetworkHost, "programs can use the network of this machine")
 	}
-	l.sandboxLimits(r.Isolation.SandboxLimits, job.DefaultSandboxLimits())
+	l.sandboxLimits(r.Isolation.SandboxLimits, r.UsualLimits())
 }
 
 func (l *lister) sandboxLimits(is, usual job.SandboxLimits) {

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -22,8 +23,18 @@ const (
 
 // sandboxKeys are the keys of [sandbox].
 func sandboxKeys() []key[job.Isolation] {
+	return sandboxRows(list(maxSandboxPaths, "A path, relative to this file, or beginning with / or ~/.", text(1, 4096, toml.NoNUL)))
+}
+
+// userSandboxKeys are those of the user's configuration. It does not close paths in workspaces,
+// which are others in each project.
+func userSandboxKeys() []key[job.Isolation] {
+	rows := sandboxRows(list(maxSandboxPaths, "A path that begins with / or ~/.", text(1, 4096, toml.NoNUL, wholePath)))
+	return slices.DeleteFunc(rows, func(k key[job.Isolation]) bool { return k.name == "hide" || k.name == "protect" })
+}
+
+func sandboxRows(outside value[[]string]) []key[job.Isolation] {
 	type I = job.Isolation
-	outside := list(maxSandboxPaths, "A path, relative to this file, or beginning with / or ~/.", text(1, 4096, toml.NoNUL))
 	inside := list(maxSandboxPaths, "A path in the workspace, relative to it.", text(1, 4096, toml.NoNUL, inWorkspace))
 	limits := job.DefaultSandboxLimits()
 	return []key[I]{

@@ -74,9 +74,13 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 // Problem is a finding about a key of the file. It stands where the key does, or
 // where the table begins that could hold it, or has no place.
 func (c *Config) Problem(path, message, hint string) toml.Problem {
-	p := toml.Problem{File: cmp.Or(c.file, FileName), Path: path, Message: message, Hint: hint}
-	for at, more := path, true; more; {
-		if pos, ok := c.positions[at]; ok {
+	return problemAt(c.positions, toml.Problem{File: cmp.Or(c.file, FileName), Path: path, Message: message, Hint: hint})
+}
+
+// problemAt gives a problem its place.
+func problemAt(positions map[string]toml.Position, p toml.Problem) toml.Problem {
+	for at, more := p.Path, true; more; {
+		if pos, ok := positions[at]; ok {
 			p.Line, p.Column = pos.Line, pos.Column
 			break
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
 )
 
 // UserFileName is the name of the user's own configuration.
@@ -23,6 +24,16 @@ type UserConfig struct {
 	// PackageHosts are hosts that npm and uv can reach besides their registries, as host or
 	// host:port.
 	PackageHosts []string
+	// Sandbox is the isolation of programs, as written. Projects can only tighten it.
+	Sandbox job.Isolation
+
+	file      string
+	positions map[string]toml.Position
+}
+
+// Problem is [Config.Problem] for the user's configuration.
+func (u *UserConfig) Problem(path, message, hint string) toml.Problem {
+	return problemAt(u.positions, toml.Problem{File: u.file, Path: path, Message: message, Hint: hint})
 }
 
 // A Consent says what projects in a directory get without a question.
@@ -73,6 +84,8 @@ var userKeys = sync.OnceValue(func() []key[UserConfig] {
 		}, (*reader).consent).without("nothing").more("see [consent](#consent)"),
 		row("packageHosts", "Hosts that npm and uv can reach besides the registries of their configuration.", list(maxPackageHosts, "A host, or host:port; the port is 443 by default.", text(1, 255, hostAndPort)), func(u *UserConfig, all []string) { u.PackageHosts = all }).
 			without("none").more("see [package hosts](#package-hosts)"),
+		custom("sandbox", "Sandboxes of programs with the runtime local.", "table", func() *jsonSchema { return schemaOf("", userSandboxKeys()) }, (*reader).userSandbox).
+			without("its defaults").more("see [sandbox](#sandbox)"),
 	}
 })
 
@@ -116,6 +129,13 @@ func (r *reader) consent(t *toml.Table, u *UserConfig) {
 	})
 }
 
+func (r *reader) userSandbox(top *toml.Table, u *UserConfig) {
+	if t := top.Sub("sandbox"); t != nil {
+		readKeys(r, t, userSandboxKeys(), &u.Sandbox)
+		t.Finish()
+	}
+}
+
 // ParseUser reads the text of the user's configuration. The result is nil if a problem is an
 // error.
 func ParseUser(path string, data []byte) (*UserConfig, toml.Problems) {
@@ -123,7 +143,8 @@ func ParseUser(path string, data []byte) (*UserConfig, toml.Problems) {
 	if root == nil {
 		return nil, base.Problems
 	}
-	r, u := &reader{Reader: base}, &UserConfig{}
+	r, u := &reader{Reader: base}, &UserConfig{file: path}
+	u.positions = r.Positions(root)
 	t := r.Table(root)
 	readKeys(r, t, userKeys(), u)
 	t.Finish()

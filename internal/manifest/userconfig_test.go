@@ -8,19 +8,28 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/job"
 )
 
 func TestParseUser(t *testing.T) {
 	got, problems := ParseUser("config.toml", []byte("\ufeff[[consent]]\nproject = '~/work'\nallow = ['variables', 'baseUrl']\n[[consent]]\nproject = '/srv'\nallow = []\n"))
 	want := &UserConfig{Consent: []Consent{{"~/work", []RequestKind{RequestVariables, RequestBaseURL}}, {Project: "/srv"}}}
-	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(UserConfig{})); diff != "" || len(problems) > 0 {
 		t.Errorf("%v (-want +got)\n%s", problems, diff)
 	}
 	hosts := []string{"files.example.com", "10.0.0.1:8080", "[::1]:4873", "registry"}
 	if got, problems := ParseUser("config.toml", []byte(`packageHosts = ["`+strings.Join(hosts, `", "`)+`"]`)); got == nil || !slices.Equal(got.PackageHosts, hosts) {
 		t.Errorf("hosts: %v, %v", got, problems)
+	}
+	got, problems = ParseUser("config.toml", []byte("[sandbox]\nmode = 'full'\nreadable = ['~/data']\ncaches = []\nnetwork = 'none'\nmemory = '8GiB'"))
+	if got == nil || !cmp.Equal(got.Sandbox, job.Isolation{Sandbox: expert.SandboxFull, Reach: job.Reach{Read: []string{"~/data"}, Caches: []string{}, Network: "none"}, SandboxLimits: job.SandboxLimits{Memory: 8 << 30}}) {
+		t.Errorf("sandbox: %+v, %v", got, problems)
+	} else if p := got.Problem("sandbox.readable.0", "m", "h"); p.String() != "config.toml:3:1: sandbox.readable.0: m; h" {
+		t.Errorf("a problem of it: %s", p.String())
 	}
 	if got, problems := ParseUser("config.toml", nil); got == nil || len(problems) > 0 {
 		t.Errorf("an empty file: %v, %v", got, problems)
@@ -35,7 +44,11 @@ func TestParseUser(t *testing.T) {
 		"[[consent]]\nproject = ' '\nallow = []":     "is empty",
 		"[[consent]]\nproject = '/'\nallow = ['x']":  `unknown value "x"`,
 		"[[consent]]\nproject = '/'\nallows = ['x']": `did you mean "allow"?`,
-		"[[consent]": "config.toml:1:",
+		"[[consent]":                                     "config.toml:1:",
+		"[sandbox]\nreadable = ['data']":                 "is not a whole path; begin it with / or ~/",
+		"[sandbox]\nmode = 'on'":                         `unknown value "on"; use auto, full, landlock or off`,
+		"[sandbox]\nhide = ['a']":                        "config.toml:2:1: sandbox.hide: unknown key",
+		"sandbox = 'full'":                               "sandbox: must be a table",
 		"packageHosts = ['https://files.example.com/x']": "is not a host; write files.example.com or files.example.com:8443",
 		"packageHosts = ['files.example.com:0']":         "is not a host",
 		"packageHosts = ['a:b@files.example.com']":       "is not a host",
@@ -62,11 +75,11 @@ func TestUserConfigPage(t *testing.T) {
 	}
 	before := strings.ReplaceAll(string(data), "\r\n", "\n")
 	parts := strings.Split(before, header)
-	if len(parts) != 3 {
+	if len(parts) != 4 {
 		t.Fatalf("%s has %d tables of keys", path, len(parts)-1)
 	}
 	page := parts[0]
-	for i, rows := range []string{pageRows(userKeys(), nil), pageRows(consentKeys(), nil)} {
+	for i, rows := range []string{pageRows(userKeys(), nil), pageRows(userSandboxKeys(), nil), pageRows(consentKeys(), nil)} {
 		_, after, _ := strings.Cut("\n"+parts[i+1], "\n\n")
 		page += header + rows + "\n" + after
 	}
@@ -83,7 +96,7 @@ func TestUserConfigPage(t *testing.T) {
 		block, _, _ = strings.Cut(block, "```")
 		example += block
 	}
-	if config, problems := ParseUser("config.toml", []byte(example)); config == nil || len(config.Consent) != 1 || len(config.PackageHosts) != 2 {
+	if config, problems := ParseUser("config.toml", []byte(example)); config == nil || len(config.Consent) != 1 || len(config.PackageHosts) != 2 || config.Sandbox.Sandbox == "" {
 		t.Errorf("the example: %v", problems)
 	}
 	for _, kind := range RequestKinds() {

@@ -32,7 +32,7 @@ const sandboxEnv = "PERSTACK_SANDBOX"
 // AddSandboxFlag adds --sandbox, the least level of the sandboxes of programs. The command has to
 // call [CheckSandbox], and [Host.Sandbox] for the level.
 func AddSandboxFlag(cmd *cobra.Command, level *expert.SandboxLevel, usage string) {
-	cmd.Flags().StringVar((*string)(level), "sandbox", "", usage+": auto, full, landlock or off (default: $"+sandboxEnv+", else perstack.toml)")
+	cmd.Flags().StringVar((*string)(level), "sandbox", "", usage+": auto, full, landlock or off (default: $"+sandboxEnv+", else from perstack.toml and config.toml, else auto)")
 	completeValues(cmd, "sandbox", expert.SandboxLevels()...)
 }
 
@@ -107,7 +107,22 @@ func (h *Host) CheckReach(reach *job.Reach) error {
 // SandboxPaths makes the paths whole that [sandbox] of a file opens. It refuses those that cannot
 // be opened, with key and line.
 func (h *Host) SandboxPaths(config *manifest.Config) error {
-	reach := &config.Settings.Isolation.Reach
+	return h.wholePaths(&config.Settings.Isolation.Reach, config.Dir, config.Problem)
+}
+
+// UserSandbox returns what the user's own configuration says about sandboxes.
+func (h *Host) UserSandbox(project, workspace string) (job.Isolation, error) {
+	config, err := h.userConfig(project, workspace)
+	if err != nil {
+		return job.Isolation{}, err
+	}
+	is := config.Sandbox
+	err = h.wholePaths(&is.Reach, "", config.Problem)
+	return is, err
+}
+
+// wholePaths makes the paths of a file in dir whole.
+func (h *Host) wholePaths(reach *job.Reach, dir string, problem func(path, message, hint string) toml.Problem) error {
 	var problems toml.Problems
 	whole := func(key string, list []string) (paths []string) {
 		for i, path := range list {
@@ -115,11 +130,11 @@ func (h *Host) SandboxPaths(config *manifest.Config) error {
 			if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) && h.Home != "" {
 				at = filepath.Join(h.Home, rest)
 			} else if !filepath.IsAbs(path) {
-				at = filepath.Join(config.Dir, path)
+				at = filepath.Join(dir, path)
 			}
 			real, err := h.checkOpened(at)
 			if err != nil {
-				problems = append(problems, config.Problem(toml.PathTo("sandbox", key, strconv.Itoa(i)), err.Error(), "name another path, or remove it"))
+				problems = append(problems, problem(toml.PathTo("sandbox", key, strconv.Itoa(i)), err.Error(), "name another path, or remove it"))
 				continue
 			}
 			paths = append(paths, real)

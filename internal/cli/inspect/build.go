@@ -31,8 +31,6 @@ func newCard(c *manifest.Config, e *expert.Expert, lock *lockfile.Lock, lockErr 
 		Limits:  limits(spec.Limits),
 		Prices:  prices(c),
 		Models:  models(c),
-
-		Programs: programsOf(spec.Settings, c.Settings.Isolation),
 	}}
 	if slices.ContainsFunc(spec.Experts, func(e *expert.Expert) bool { return !e.NamesModel() }) {
 		b.card.Provider = b.provider(&expert.Expert{})

@@ -21,9 +21,10 @@ type rules struct {
 	workspace string
 	protected []string
 	readOnly  []string
-	maxBytes  int64 // 0 for no limit
-	sandbox   expert.SandboxLevel
-	config    *manifest.Config // nil if the workspace has none
+	maxBytes  int64               // 0 for no limit
+	sandbox   expert.SandboxLevel // that a flag or the environment asks for
+	user      expert.SandboxLevel // that the user's own configuration asks for
+	config    *manifest.Config    // nil if the workspace has none
 	history   host.History
 }
 
@@ -73,6 +74,11 @@ func loadRules(ctx context.Context, o *Options) (rules, error) {
 	if r.sandbox, err = h.Sandbox(o.Sandbox); err != nil {
 		return rules{}, err
 	}
+	user, err := h.UserSandbox(dir, dir)
+	if err != nil {
+		return rules{}, err
+	}
+	r.user = user.Sandbox
 	if project.Config != nil {
 		reach := project.Config.Settings.Isolation.Reach
 		for _, path := range reach.Hide {

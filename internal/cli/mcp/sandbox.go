@@ -21,10 +21,11 @@ import (
 // level is the least level of the sandbox of commands. The file of the workspace can ask for one
 // but not turn it off: the client has no terminal to ask the user.
 func (r *rules) level() expert.SandboxLevel {
-	if r.config != nil && r.sandbox == "" && r.config.Settings.Isolation.Sandbox.Restricts() {
-		return r.config.Settings.Isolation.Sandbox
+	said := r.user
+	if r.config != nil && r.config.Settings.Isolation.Sandbox.Restricts() {
+		said = said.Stricter(r.config.Settings.Isolation.Sandbox)
 	}
-	return cmp.Or(r.sandbox, job.DefaultSandbox)
+	return cmp.Or(r.sandbox, said, job.DefaultSandbox)
 }
 
 // confine puts commands into a sandbox, if there is to be one, and returns a function that

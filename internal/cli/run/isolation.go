@@ -86,6 +86,8 @@ func (pl *plan) sandboxedBy(level expert.SandboxLevel) string {
 		switch pl.resolved.From("sandbox") {
 		case job.File:
 			return "mode in [sandbox]"
+		case job.User:
+			return "mode in [sandbox] of config.toml"
 		case job.Record:
 			return "the sandbox that the job had"
 		}

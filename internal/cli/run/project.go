@@ -27,6 +27,7 @@ type project struct {
 	lock     *lockfile.Lock // nil if there is none
 	lockErr  error          // why it cannot be used; makeSpec reports it
 	env      env.Env        // see readEnv
+	user     job.Isolation  // what the user's own configuration says
 	history  host.History
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
@@ -47,7 +48,11 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 	if err := h.SandboxPaths(config); err != nil {
 		return nil, err
 	}
-	p := &project{config: config, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
+	user, err := h.UserSandbox(config.Dir, o.workspace())
+	if err != nil {
+		return nil, err
+	}
+	p := &project{config: config, user: user, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
 	for _, f := range p.envFiles {
 		p.hidden = append(p.hidden, f.Path)
 	}
@@ -74,7 +79,7 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 	if !ok {
 		return nil // makeSpec reports it, before any variable is used
 	}
-	asks := consent.Project{Config: p.config, Lock: p.lock, Resolved: job.Resolve(o.flags(), p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
+	asks := consent.Project{Config: p.config, Lock: p.lock, Resolved: job.Resolve(p.flags(o), p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
 	asks.Experts, _ = p.config.Closure(e)
 	question := host.Question{
 		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,
@@ -105,6 +110,13 @@ func (p *project) refused(o *Options, t *target, asks consent.Project) error {
 		return nil
 	}
 	return host.AddConfigToError(&host.ExitError{Code: host.ExitUsage, Err: err}, o.Config, p.dockerOnly(settings))
+}
+
+// flags are the settings that the user gives, for this run and for all.
+func (p *project) flags(o *Options) job.Flags {
+	all := o.flags()
+	all.User = p.user
+	return all
 }
 
 // dockerOnly reports whether a flag, and not the file, asks for the container: then the

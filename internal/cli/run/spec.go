@@ -31,7 +31,7 @@ type plan struct {
 // wrong with it is reported here, before anything is started.
 func makeSpec(ctx context.Context, o *Options, p *project, t *target) (*plan, error) {
 	pl := &plan{opts: o, project: p, target: t, said: make(map[string]bool)}
-	pl.resolved = job.Resolve(o.flags(), p.config.Settings, t.recorded.Settings, providers.Catalogue{})
+	pl.resolved = job.Resolve(p.flags(o), p.config.Settings, t.recorded.Settings, providers.Catalogue{})
 	if err := pl.checkModel(); err != nil {
 		return nil, err
 	}
