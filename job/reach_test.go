@@ -46,8 +46,8 @@ func TestResolveLevel(t *testing.T) {
 			t.Errorf("%+v: %q from %d", c, got.Isolation.Sandbox, got.From("sandbox"))
 		}
 	}
-	docker := Settings{Runtime: Docker, Isolation: Isolation{Sandbox: full, Reach: Reach{Read: []string{"/a"}}, SandboxLimits: SandboxLimits{Memory: 1}}}
-	if got := resolve(Flags{Settings: docker}, docker, docker).Isolation; got.Sandbox != "" || !cmp.Equal(got.Reach, Reach{}) || got.SandboxLimits != (SandboxLimits{}) {
+	docker := Settings{Runtime: Docker, Isolation: Isolation{Sandbox: full, Reach: Reach{Read: []string{"/a"}}, SandboxLimits: SandboxLimits{Memory: 1, Processes: 2, DiskGrowth: 3}}}
+	if got := resolve(Flags{Settings: docker}, docker, docker).Isolation; got.Sandbox != "" || !cmp.Equal(got.Reach, Reach{}) || got.SandboxLimits != (SandboxLimits{DiskGrowth: 3}) {
 		t.Errorf("in a container: %+v", got)
 	}
 }

@@ -177,8 +177,11 @@ func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
 		is.Container, is.Env, is.SharedSandbox = Container{}, nil, false
 	}
 	r.Isolation = is
-	if r.Runtime == Local {
+	switch r.Runtime {
+	case Local:
 		r.sandbox(flags, file.Isolation, had)
+	case Docker: // the container limits the rest
+		r.Isolation.SandboxLimits.DiskGrowth = file.Isolation.SandboxLimits.stricter(had.SandboxLimits).DiskGrowth
 	}
 }
 

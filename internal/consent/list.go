@@ -48,6 +48,7 @@ func List(p Project) []Request {
 	l.limits()
 	if p.Resolved.Runtime == job.Docker {
 		l.container()
+		l.sandboxLimits(p.Resolved.Isolation.SandboxLimits, job.DefaultSandboxLimits())
 	} else {
 		l.sandbox()
 	}

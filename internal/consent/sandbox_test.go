@@ -59,6 +59,7 @@ func TestSandboxRequests(t *testing.T) {
 		"limits": {text: on + "memory = '8GiB'\nprocesses = 513\ndiskGrowth = '5GiB'" + rest, want: []string{
 			"limits 3: memory of sandboxes is 8GiB, instead of 4GiB", "limits 4: processes of sandboxes is 513, instead of 512", "limits 5: diskGrowth of sandboxes is 5GiB, instead of 4GiB",
 		}},
+		"limits of a container": {text: "runtime = 'docker'\n" + on + "memory = '8GiB'\nprocesses = 513\ndiskGrowth = '5GiB'" + rest, want: []string{"limits 6: diskGrowth of sandboxes is 5GiB, instead of 4GiB"}},
 	} {
 		got := list(c.text, c.flags, c.recorded)
 		if diff := cmp.Diff(c.want, lines(got)); diff != "" {

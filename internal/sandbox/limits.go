@@ -20,7 +20,11 @@ type Excess struct {
 
 // LimitDisk limits what all programs in sandboxes add to the disk together. When it is too much,
 // all of them are killed. It is called before the first program starts.
-func (s *Supervisor) LimitDisk(l disk.Limits) {
+//
+// With directories it also limits programs without a sandbox, which can write to these: those of a
+// container whose skills share one sandbox.
+func (s *Supervisor) LimitDisk(l disk.Limits, open ...string) {
+	s.openDirs = open
 	s.disk = &disk.Watch{Limits: l, Processes: s.processes, Exceeded: func(e disk.Excess) {
 		s.tell(Excess{event.LimitDisk, e.Text, e.Used, e.Max}) // before a program can have ended
 		s.killAll(e.Text)
@@ -55,10 +59,14 @@ func (s *Supervisor) WithUnlinked(dir string, measure func(context.Context, int6
 // watchDisk watches the disk until the program has ended. The function is called if it does not
 // start.
 func (s *Supervisor) watchDisk(p *policy.Policy) (until func(ended <-chan struct{})) {
-	if s.disk == nil || !p.Restricts() {
+	if s.disk == nil || !p.Restricts() && len(s.openDirs) == 0 {
 		return func(<-chan struct{}) {}
 	}
-	end := s.disk.Begin(writable(p))
+	dirs := s.openDirs
+	if p.Restricts() {
+		dirs = writable(p)
+	}
+	end := s.disk.Begin(dirs)
 	return func(ended <-chan struct{}) {
 		if ended == nil {
 			end()

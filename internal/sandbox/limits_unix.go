@@ -4,13 +4,13 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// killAll kills all programs with a policy, for a reason that becomes [Outcome.Exceeded].
+// killAll kills all programs whose disk is limited, for a reason that becomes [Outcome.Exceeded].
 func (s *Supervisor) killAll(reason string) {
 	for _, l := range s.currentLinks() {
 		l.mu.Lock()
 		var ids []uint64
 		for id, c := range l.children {
-			if c.confined {
+			if c.confined || len(s.openDirs) > 0 {
 				ids = append(ids, id)
 			}
 		}

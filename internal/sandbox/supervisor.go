@@ -29,6 +29,7 @@ type Supervisor struct {
 	over     bool
 
 	disk     *disk.Watch // nil without a limit; see limits.go
+	openDirs []string    // that programs without a policy can write to, if their disk is limited
 	onExcess func(Excess)
 	onLost   func()
 

@@ -17,11 +17,18 @@ import (
 // do better; a model that does not would never end.
 const maxExcesses = 3
 
-// limitPrograms limits what sandboxed programs add to the disk, and stops the run when they exceed
-// that, or their memory, again and again.
-func limitPrograms(spec job.Spec, commands *sandbox.Supervisor, cancel context.CancelCauseFunc) {
+// limitPrograms limits what sandboxed programs, and all programs of a container, add to the disk. It
+// stops the run when they exceed that, or their memory, again and again.
+func limitPrograms(spec job.Spec, parts engine.Parts, commands *sandbox.Supervisor, cancel context.CancelCauseFunc) {
 	limits := spec.Isolation.SandboxLimits.Or(job.DefaultSandboxLimits())
-	commands.LimitDisk(disk.Limits{Bytes: limits.DiskGrowth, Files: disk.DefaultFiles})
+	var open []string
+	if c := parts.Container; c != nil {
+		open = []string{c.Workspace} // the other directories are in memory, and have a size
+		if c.Data != "" {
+			open = append(open, c.Data)
+		}
+	}
+	commands.LimitDisk(disk.Limits{Bytes: limits.DiskGrowth, Files: disk.DefaultFiles}, open...)
 	var lost atomic.Int32
 	commands.OnLost(func() {
 		if lost.Add(1) == maxExcesses {

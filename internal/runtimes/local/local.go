@@ -42,7 +42,7 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 	defer at.close()
 	site, files := at.site, at.site.Workspace
 	open := announce(site.Open, at.lacks)
-	limitPrograms(spec, site.Commands, cancel)
+	limitPrograms(spec, parts, site.Commands, cancel)
 	if size := limitSize(spec, files, cancel); size != nil {
 		size.Measure = site.Commands.WithUnlinked(files.Path(), size.Measure)
 		site.Wrap = size.Watch
@@ -226,7 +226,7 @@ func prepareSandboxes(ctx context.Context, spec *job.Spec, parts engine.Parts, r
 	wanted.Limit(limits)
 	needed := Needed(reachable, spec.Isolation.Sandbox)
 	if c := parts.Container; c != nil {
-		wanted = &skills.Sandboxes{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
+		wanted = &skills.Sandboxes{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks, MaxFileSize: limits.DiskGrowth}
 		needed = Needed(reachable, expert.SandboxLandlock)
 		if needed != "" {
 			needed = expert.SandboxLandlock // the container adds what a higher level does

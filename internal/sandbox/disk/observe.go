@@ -3,6 +3,7 @@ package disk
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -32,8 +33,10 @@ type observer struct {
 	net       int64 // by how much the free space fell, less by how much it rose
 	grown     tally // what programs have added, at the last measurement
 	allowance tally // what they can have added; more than the limit after it was exceeded
-	settling  bool  // programs were just stopped: what they leave is measured next
-	aborted   bool  // a measurement was given up, because the disk filled up meanwhile
+	settling  bool  // programs were just stopped: what they leave is measured when they are gone
+	dying     []int // their processes
+	patience  time.Time
+	aborted   bool // a measurement was given up, because the disk filled up meanwhile
 	checked   time.Time
 }
 
@@ -89,13 +92,33 @@ func (o *observer) look(w *Watch) {
 		}
 	}
 	if excess, low := o.read(w); low {
-		o.settling = true
-		w.Exceeded(excess)
+		o.exceed(w, excess)
 		return
 	}
-	if o.settling || o.mustMeasure(w.Limits) {
-		o.measure(w)
+	if o.settling && o.isAlive(w) || !o.settling && !o.mustMeasure(w.Limits) {
+		return
 	}
+	o.measure(w)
+}
+
+// exceed has the programs stopped.
+func (o *observer) exceed(w *Watch, e Excess) {
+	o.settling, o.dying, o.patience = true, w.Processes(), time.Now().Add(killTime)
+	w.Exceeded(e)
+}
+
+// killTime is how long programs may take to end after they were killed. One that does not end
+// cannot be waited for.
+const killTime = 2 * time.Second
+
+// isAlive reports whether programs that were stopped still hold their files. If these counted as
+// left behind, as much could be added again without another stop.
+func (o *observer) isAlive(w *Watch) bool {
+	if time.Now().After(o.patience) {
+		return false
+	}
+	now := w.Processes()
+	return slices.ContainsFunc(o.dying, func(pid int) bool { return slices.Contains(now, pid) })
 }
 
 // read reads the free space of all file systems, and reports whether one has too little left.
@@ -156,8 +179,7 @@ func (o *observer) measure(w *Watch) {
 		o.allowance.files = max(w.Limits.Files, min(o.allowance.files, o.grown.files+w.Limits.Files/slack))
 		return
 	}
-	o.settling = true
-	w.Exceeded(e)
+	o.exceed(w, e)
 }
 
 // mustStop returns a function that a measurement asks now and then. It reports whether there is no

@@ -140,3 +140,27 @@ func TestPause(t *testing.T) {
 		t.Errorf("without a limit: %s", got)
 	}
 }
+
+// What stopped programs leave is measured when they are gone. Before that, the files that they hold
+// would raise what the next ones can add.
+func TestSettling(t *testing.T) {
+	processes, stops := []int{7, 8}, 0
+	w := &Watch{Limits: Limits{Bytes: 4 * gib}, Processes: func() []int { return processes }, Exceeded: func(Excess) { stops++ }}
+	o := observing(w.Limits.Bytes, 50*gib)
+	delete(o.volumes, 1) // there is no such directory
+	o.exceed(w, tooManyBytes(5*gib, 4*gib))
+	processes = []int{8, 9}
+	if o.look(w); !o.settling || stops != 1 {
+		t.Errorf("settling %v after %d stops, while a program that was stopped still runs", o.settling, stops)
+	}
+	processes = []int{9}
+	if o.look(w); o.settling || stops != 1 {
+		t.Errorf("settling %v after %d stops, when all programs that were stopped are gone", o.settling, stops)
+	}
+	processes = []int{9}
+	o.exceed(w, tooManyBytes(5*gib, 4*gib))
+	o.patience = time.Now().Add(-1)
+	if o.look(w); o.settling {
+		t.Error("a program that cannot be killed is waited for without end")
+	}
+}

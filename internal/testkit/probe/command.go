@@ -22,6 +22,8 @@ import (
 //	probed multiply            starts copies of itself without end
 //	probed eat MIB             takes so much memory
 //	probed fill FILE MIB       writes so much to a file, and waits
+//	probed keep HOW FILE MIB   takes so much of the disk with files, named or nameless, keeps them
+//	                           for some seconds, and says so
 //	probed append FILE TEXT    adds a line to a file: an effect that can be counted
 func Command(ctx context.Context, args []string) error {
 	switch {
@@ -51,10 +53,12 @@ func Command(ctx context.Context, args []string) error {
 		return eat(args[1])
 	case len(args) == 3 && args[0] == "fill":
 		return fill(args[1], args[2])
+	case len(args) == 4 && args[0] == "keep":
+		return keep(ctx, args[1], args[2], args[3])
 	case len(args) == 3 && args[0] == "append":
 		return appendLine(args[1], args[2])
 	}
-	return errors.New("usage: probed run CONFIG | mcp CONFIG | linger [FILE] | hold HOST MINE OTHER | eat MIB | fill FILE MIB | append FILE TEXT")
+	return errors.New("usage: probed run CONFIG | mcp CONFIG | linger [FILE] | hold HOST MINE OTHER | eat MIB | fill FILE MIB | keep HOW FILE MIB | append FILE TEXT")
 }
 
 // runFile runs the rows of a config file. The results go to a file, the summary to

@@ -2,7 +2,10 @@
 
 package probe
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Containers are Linux, and so is the probe in them.
 
@@ -10,6 +13,8 @@ func ping(context.Context, string) Result { return Result{Outcome: Broken} }
 func rawSockets() Result                  { return Result{Outcome: Broken} }
 func kernelRows(Config) []Row             { return nil }
 func limitRows(Config) []Row              { return nil }
+
+func keep(context.Context, string, string, string) error { return errors.ErrUnsupported }
 
 // Multiply has no use here.
 func Multiply(context.Context) {}
