@@ -86,7 +86,10 @@ type child struct {
 	limit string
 }
 
-func newLink(context.Context, time.Duration, *supervisorPIDs, Command) (*link, error) {
+func newLink(_ context.Context, _ time.Duration, _ *supervisorPIDs, c Command) (*link, error) {
+	if c.Policy.Restricts() {
+		return nil, fmt.Errorf("%w: Windows has no sandbox of level %s", errSupervisor, c.Policy.Level)
+	}
 	return &link{live: make(map[*child]struct{})}, nil
 }
 
