@@ -74,12 +74,40 @@ func AddReachFlags(cmd *cobra.Command, reach *job.Reach) {
 	flags.StringArrayVar(&reach.Read, "sandbox-read", nil, "file or directory outside of the workspace that sandboxed programs can read; can be repeated")
 	flags.StringArrayVar(&reach.Write, "sandbox-write", nil, "file or directory outside of the workspace that sandboxed programs can change; can be repeated")
 	flags.StringVar(&reach.Network, "sandbox-network", "", "network of sandboxed programs: none, listed (their allowedDomains) or host (default: from perstack.toml, else listed)")
-	flags.StringArrayVar(&reach.Domains, "allow-domain", nil, "host that sandboxed commands can reach, besides the allowedDomains of @perstack/base; can be repeated")
 	completeValues(cmd, "sandbox-network", job.Networks()...)
-	completeValues(cmd, "allow-domain")
 	if err := errors.Join(cmd.MarkFlagFilename("sandbox-read"), cmd.MarkFlagFilename("sandbox-write")); err != nil {
 		panic(err) // the flags are defined above
 	}
+}
+
+// AddDomainFlag adds the flag that opens hosts to commands.
+func AddDomainFlag(cmd *cobra.Command, reach *job.Reach) {
+	cmd.Flags().StringArrayVar(&reach.Domains, "allow-domain", nil, "host that sandboxed commands can reach, besides the allowedDomains of @perstack/base; can be repeated")
+	completeValues(cmd, "allow-domain")
+}
+
+// ReachFlags names the flags that were given.
+func ReachFlags(reach job.Reach) (flags []string) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--sandbox-read", len(reach.Read) > 0}, {"--sandbox-write", len(reach.Write) > 0}, {"--sandbox-network", reach.Network != ""}, {"--allow-domain", len(reach.Domains) > 0},
+	} {
+		if f.given {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
+}
+
+// CheckNetwork refuses the network of the machine for sandboxes that cannot have it. At level
+// landlock the kernel checks TCP ports only, so that all else is refused, such as asking for names.
+func CheckNetwork(network string, level expert.SandboxLevel, offer local.Offer) error {
+	if network != job.NetworkHost || level == expert.SandboxFull {
+		return nil
+	}
+	return Usagef("the network of the machine needs a sandbox of level full, and this one has level %s (%w); name the hosts in allowedDomains and use --sandbox-network listed, or see perstack doctor for what is missing", level, offer.Why)
 }
 
 // CheckReach refuses values of the flags that cannot be used, and makes their paths whole.

@@ -190,15 +190,22 @@ func (p *project) sandboxes(ctx context.Context, plan *plan, workspace string) (
 	is := p.asked.Project.Resolved.Isolation
 	needed := local.NeededBy(started, is.Sandbox)
 	if needed == "" {
+		if given := host.ReachFlags(p.opts.Reach); len(given) > 0 {
+			p.warn(wording.And(given) + " cannot have an effect, because no skill is started in a sandbox")
+		}
 		return nil, nothing, nil
 	}
 	h := p.opts.Host
-	level, err := h.OfferedSandbox(ctx).Choose(needed)
+	offer := h.OfferedSandbox(ctx)
+	level, err := offer.Choose(needed)
 	switch {
 	case err != nil && needed == expert.SandboxAuto:
 		return nil, nothing, h.AcceptNoSandbox(ctx, p.config, workspace, err)
 	case err != nil:
 		return nil, nothing, host.Usagef("skills cannot be started in sandboxes: %w", err)
+	}
+	if err := host.CheckNetwork(is.Reach.Network, level, offer); err != nil {
+		return nil, nothing, err
 	}
 	sandboxes := skills.OnHost(is.Sandbox.Restricts())
 	sandboxes.Reach = is.Reach

@@ -45,6 +45,7 @@ type Options struct {
 	Update    bool
 	Check     bool
 	Sandbox   expert.SandboxLevel // least level of the sandboxes of skills; empty means that of the file
+	Reach     job.Reach           // what sandboxes open, besides what the file says
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -74,7 +75,8 @@ Programs of skills that lie in the workspace are pinned by their digests.
 It can read the system, its package and the working directory, write to the working
 directory and its own directories, and reach its allowedDomains. full and landlock ask
 for a level at least, and off for no sandboxes. Skills with the key sandbox always have
-one. perstack doctor says which level this machine offers.
+one. perstack doctor says which level this machine offers. --sandbox-read,
+--sandbox-write and --sandbox-network are those of perstack run.
 
 --update asks all skills again, uses newer packages where perstack.toml allows them,
 and prints what has changed. Read it before you commit.
@@ -129,6 +131,12 @@ is changed only if the code is 0.`,
 			if opts.Sandbox != "" && opts.Check {
 				return host.Usagef("--sandbox is for skills that are started, and --check starts none; give one")
 			}
+			if given := host.ReachFlags(opts.Reach); len(given) > 0 && opts.Check {
+				return host.Usagef("%s is for skills that are started, and --check starts none; give one", given[0])
+			}
+			if err := h.CheckReach(&opts.Reach); err != nil {
+				return err
+			}
 			return runF(cmd.Context(), opts)
 		},
 	}
@@ -141,6 +149,7 @@ is changed only if the code is 0.`,
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
 	host.AddSandboxFlag(cmd, &opts.Sandbox, "least level of the sandboxes that skills are started in")
+	host.AddReachFlags(cmd, &opts.Reach)
 	for flag, values := range map[string][]string{
 		"runtime":    {job.Local, job.Docker},
 		"base-image": nil, // nothing to offer, and files least of all

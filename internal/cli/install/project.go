@@ -54,6 +54,9 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 		}
 		config.Settings.Isolation.Container.BaseImage = opts.BaseImage
 	}
+	if given := host.ReachFlags(opts.Reach); len(given) > 0 && config.Settings.Runtime == job.Docker {
+		return nil, host.Usagef("%s goes with --runtime local, not docker", given[0])
+	}
 	if err := h.SandboxPaths(config); err != nil {
 		return nil, err
 	}
@@ -81,7 +84,7 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := job.Flags{User: user, Settings: job.Settings{Isolation: job.Isolation{Sandbox: level, Container: box}}}
+	flags := job.Flags{User: user, Settings: job.Settings{Isolation: job.Isolation{Sandbox: level, Reach: opts.Reach, Container: box}}}
 	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(flags, config.Settings, job.Settings{}, providers.Catalogue{})}
 	if opts.Update {
 		asks.Lock = nil // it pins nothing any more

@@ -99,15 +99,8 @@ func (pl *plan) checkFlags() error {
 	if is.Sandbox != "" {
 		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
 	}
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{
-		{"--sandbox-read", len(is.Reach.Read) > 0}, {"--sandbox-write", len(is.Reach.Write) > 0}, {"--sandbox-network", is.Reach.Network != ""}, {"--allow-domain", len(is.Reach.Domains) > 0},
-	} {
-		if flag.given {
-			return host.Usagef("%s goes with --runtime local, not %s", flag.name, runtime)
-		}
+	if given := host.ReachFlags(is.Reach); len(given) > 0 {
+		return host.Usagef("%s goes with --runtime local, not %s", given[0], runtime)
 	}
 	return pl.checkHanded(is.Env)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -35,9 +36,11 @@ func (pl *plan) checkSandbox(ctx context.Context) error {
 		return pl.acceptNone(ctx, err)
 	case err != nil:
 		return host.Usagef("%s: %w; or use --runtime docker on a machine that can", pl.sandboxedBy(needed), err)
-	case level != expert.SandboxFull && pl.spec.Isolation.Reach.Network == job.NetworkHost:
-		return host.Usagef("the network of the machine cannot be opened for a sandbox of level %s; name hosts with --allow-domain", level)
-	case level != expert.SandboxFull && pl.spec.Isolation.Sandbox == expert.SandboxAuto:
+	}
+	if err := host.CheckNetwork(pl.spec.Isolation.Reach.Network, level, offer); err != nil {
+		return err
+	}
+	if level != expert.SandboxFull && pl.spec.Isolation.Sandbox == expert.SandboxAuto {
 		pl.say("%s; perstack doctor says what is missing for level full", offer.Lacks())
 	}
 	if pl.spec.Isolation.Sandbox.Restricts() {
@@ -73,9 +76,8 @@ func (pl *plan) tellUnenforced(level expert.SandboxLevel) {
 
 // tellReach says that flags open nothing, because there is no sandbox that they could open.
 func (pl *plan) tellReach() {
-	r := pl.opts.Flags.Isolation.Reach
-	if len(r.Read)+len(r.Write)+len(r.Domains) > 0 || r.Network != "" {
-		pl.say("--sandbox-read, --sandbox-write, --sandbox-network and --allow-domain have no effect, because no program of this job runs in a sandbox")
+	if given := host.ReachFlags(pl.opts.Flags.Isolation.Reach); len(given) > 0 {
+		pl.say("%s cannot have an effect, because no program of this job runs in a sandbox", wording.And(given))
 	}
 }
 

@@ -85,8 +85,8 @@ perstack.toml has more settings. Each skill has its own sandbox in the container
 --shared-sandbox turns that off, for kernels that do not support it. --proxy squid
 uses Squid as the proxy, from an image that perstack.toml names.
 
-With --sandbox=auto, there is no container, but each skill and the commands run in a
-sandbox (Landlock, Linux 6.12 or newer). A sandbox can use the workspace, the
+With --runtime local, there is no container, but each skill and the commands run in a
+sandbox, at the best level of the machine. A sandbox can use the workspace, the
 programs of the system and its own directories, and reaches its allowedDomains
 through a proxy. --sandbox-read and --sandbox-write open other paths, --allow-domain
 another host for commands. --sandbox=landlock and --sandbox=full ask for a level at
@@ -199,6 +199,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	flags.StringVar(&box.Proxy, "proxy", "", "proxy of the container: builtin, or squid, whose image perstack.toml names (default: builtin)")
 	host.AddSandboxFlag(cmd, &is.Sandbox, "least level of the sandboxes of skills and commands, with --runtime local")
 	host.AddReachFlags(cmd, &is.Reach)
+	host.AddDomainFlag(cmd, &is.Reach)
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	host.AddLimits(flags, &opts.Flags.Limits)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
