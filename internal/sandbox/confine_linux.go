@@ -147,6 +147,7 @@ func execConfined() error {
 	limits := p.Limits
 	limits.Tasks = 0 // the kernel would count the other processes of the user too
 	limitResources(limits)
+	killFirst()
 	if err := landlockPolicy(p).Restrict(); err != nil {
 		return errors.New(err.Error()) // without its errno, which would seem to be about the program
 	}

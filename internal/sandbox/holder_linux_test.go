@@ -344,14 +344,38 @@ func TestInsideEnds(t *testing.T) {
 			t.Errorf("%s: %d %s, %v", script, out.ExitCode, out.Signal, err)
 		}
 	}
-	holder := 0
-	for key, l := range s.commands {
-		if key != "" {
-			holder = l.process.Pid
+	if left := children(holder(s)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// holder is the process that holds the only sandbox of a supervisor.
+func holder(s *Supervisor) (pid int) {
+	for _, l := range s.currentLinks() {
+		if l.holds {
+			pid = l.process.Pid
 		}
 	}
-	if left := children(holder); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	return pid
+}
+
+// The holder and the first process of a command are in sessions of their own, where no terminal
+// sends them signals. They are not dumpable: their files in /proc are those of root.
+func TestInsideProcesses(t *testing.T) {
+	s := supervisor(t)
+	started(t, s, Server(inside(t, shell(t, "sleep 1000"))))
+	first := children(holder(s))
+	if len(first) != 1 {
+		t.Fatalf("the holder has the children %v", first)
+	}
+	for name, pid := range map[string]int{"holder": holder(s), "first process": first[0]} {
+		if session, err := unix.Getsid(pid); err != nil || session != pid {
+			t.Errorf("%s: the session of %d is %d, %v", name, pid, session, err)
+		}
+		var info unix.Stat_t
+		if err := unix.Stat(fmt.Sprintf("/proc/%d/environ", pid), &info); err != nil || info.Uid != 0 {
+			t.Errorf("%s: its files are those of user %d, %v", name, info.Uid, err)
+		}
 	}
 }
 

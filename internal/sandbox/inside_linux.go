@@ -59,6 +59,7 @@ func startFirst() (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	killFirst()
 	if err := errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), space.EnterCommand()); err != nil {
 		return 0, withoutErrno(err)
 	}

@@ -2,13 +2,16 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
+	"github.com/perstack-go/perstack/internal/testkit"
 )
 
 // Each mount inside has the flags that it needs and no more, and file systems in memory have a
@@ -122,6 +125,13 @@ func TestInsideLandlock(t *testing.T) {
 	if got := said(t, s, sh(c, `for d in . ~ `+dirs[1]+` /tmp /dev/shm; do echo x >$d/x || echo cannot write $d; done; echo x >/dev/null; rm x ~/x`)); got != "" {
 		t.Error(got)
 	}
+	// The mounts would let this call through, and no file of the sandbox needs it.
+	if abi, err := landlock.ABI(); err != nil || abi < 5 {
+		testkit.Missing(t, fmt.Sprintf("Landlock ABI 5, which judges calls of devices; this kernel has %d (%v)", abi, err))
+	}
+	if got := said(t, s, sh(c, `stty -F /dev/null`)); !strings.Contains(got, "Permission denied") {
+		t.Errorf("Landlock does not restrict programs: %s", got)
+	}
 }
 
 // A file that stays as it is gets no further mount with each command.
@@ -149,5 +159,17 @@ func TestInsideFollowsNoLinks(t *testing.T) {
 	c.Policy.Write, c.Policy.Read = []string{dir}, append(c.Policy.Read, filepath.Join(dir, "link/file"))
 	if out, err := supervisor(t).Run(t.Context(), c); err == nil {
 		t.Errorf("it started: %s", out.Stdout.String())
+	}
+
+	// A tree that became a link shows nothing of what that leads to, and a file whose directory did
+	// is not protected in another place: it has gone.
+	c = inside(t, shell(t, `cat `+filepath.Join(dir, "linked")+` 2>&1; echo changed >real/file && cat real/file`))
+	write(t, filepath.Join(c.Dir, "real/file"), "x")
+	if err := errors.Join(os.Symlink("real/file", filepath.Join(dir, "linked")), os.Symlink("real", filepath.Join(c.Dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	c.Policy.Read, c.Policy.Frozen = append(c.Policy.Read, filepath.Join(dir, "linked")), []string{"link/file"}
+	if got := said(t, supervisor(t), c); !strings.HasSuffix(got, "changed") || !strings.Contains(got, "No such file") {
+		t.Errorf("a link was followed: %s", got)
 	}
 }

@@ -1,13 +1,15 @@
 package sandbox
 
 import (
+	"os"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // limitResources sets the limits that the kernel enforces for each process, and that a program
-// cannot raise. They protect other processes of the user, so one that cannot be set does not
+// cannot raise. That on core dumps is inherited from the supervisor process; see [Harden]. They protect other processes of the user, so one that cannot be set does not
 // keep the program from starting.
 func limitResources(l policy.Limits) {
 	lower := func(resource int, most uint64) {
@@ -20,5 +22,11 @@ func limitResources(l policy.Limits) {
 	lower(unix.RLIMIT_FSIZE, uint64(l.FileSize))
 	lower(unix.RLIMIT_NOFILE, uint64(l.OpenFiles))
 	lower(unix.RLIMIT_SIGPENDING, uint64(l.Signals))
-	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}
+
+// killFirst makes the kernel kill this process and the program before others when memory is short.
+// A process that is not dumpable cannot do that any more.
+func killFirst() {
+	const score = "500" // of 1000
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0)
 }

@@ -58,6 +58,15 @@ func playResources() int {
 	return 0
 }
 
+// A program is killed before others when memory is short.
+func TestKilledFirst(t *testing.T) {
+	levels(t, func(t *testing.T, at func(*testing.T, Command) Command) {
+		if got := said(t, supervisor(t), at(t, shell(t, `read -r score </proc/self/oom_score_adj; echo $score`))); got != "500" {
+			t.Errorf("its score is %q", got)
+		}
+	})
+}
+
 // T21: a program cannot use up the signals that the user's processes can have pending together.
 func TestResources(t *testing.T) {
 	levels(t, func(t *testing.T, at func(*testing.T, Command) Command) {

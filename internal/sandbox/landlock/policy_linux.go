@@ -205,7 +205,6 @@ func (r ruleset) enter() error {
 // processes that do not exist yet.
 func (p *Policy) Restrict() error {
 	runtime.LockOSThread()
-	lowerPriority()
 	own := *p
 	own.Read = slices.Concat(p.Read, ProcEntries(os.Getpid()))
 	code := compile(rules()) // while the files can still be reached
@@ -229,18 +228,4 @@ func ProcEntries(pid int) (paths []string) {
 		paths = append(paths, "/proc/"+strconv.Itoa(pid)+"/"+name)
 	}
 	return paths
-}
-
-// lowerPriority makes the kernel kill the program first when memory is short, and limits
-// its open files. Both protect other processes, so a failure is not an error.
-func lowerPriority() {
-	const (
-		killFirst = "500" // of 1000
-		openFiles = 4096
-	)
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(killFirst), 0)
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && limit.Max > openFiles {
-		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: openFiles, Max: openFiles})
-	}
 }
