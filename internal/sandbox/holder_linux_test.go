@@ -78,6 +78,8 @@ func TestInsideFiles(t *testing.T) {
 		"settings":         {`for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger; do [ ! -w $f ] || echo can write $f; done`, ""},
 		"capabilities":     {`grep -E 'Cap(Prm|Eff|Bnd|Amb)' /proc/self/status | grep -v 0000000000000000`, ""},
 		"first process":    {`readlink /proc/1/exe 2>/dev/null || echo unreadable; cat /proc/1/environ 2>/dev/null || echo unreadable`, "unreadable\nunreadable"},
+		"streams":          {`echo in | cat /dev/stdin; echo out >/dev/stdout; echo err >/dev/stderr; echo fd | cat /dev/fd/0`, "in\nout\nfd\nerr"},
+		"devices":          {`cat /dev/null; for d in zero random urandom full; do head -c 3 /dev/$d | wc -c; done; (echo x >/dev/full) 2>/dev/null || echo full`, "3\n3\n3\n3\nfull"},
 		"terminal":         {`script -qec 'tty' /dev/null </dev/null | grep -c pts`, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
