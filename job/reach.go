@@ -173,6 +173,11 @@ func (is *Isolation) check() error {
 			return fmt.Errorf("job: Spec.Isolation.Reach closes %q; name a path in the workspace, relative to it", path)
 		}
 	}
+	for _, name := range r.Caches {
+		if !slices.Contains(CacheNames(), name) {
+			return fmt.Errorf("job: Spec.Isolation.Reach.Caches has %q; choose from %s", name, strings.Join(CacheNames(), ", "))
+		}
+	}
 	if l := is.SandboxLimits; l.Memory < 0 || l.Processes < 0 || l.DiskGrowth < 0 {
 		return fmt.Errorf("job: Spec.Isolation.SandboxLimits has a negative limit; use 0 for the default")
 	}

@@ -203,7 +203,7 @@ func TestCheckIsolation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := Isolation{Sandbox: expert.SandboxAuto, Reach: Reach{Read: []string{whole}, Write: []string{whole}, Hide: []string{"a/b"}, Protect: []string{"tools"}, Network: NetworkHost}, SandboxLimits: SandboxLimits{Memory: 1}}
+	good := Isolation{Sandbox: expert.SandboxAuto, Reach: Reach{Read: []string{whole}, Write: []string{whole}, Hide: []string{"a/b"}, Protect: []string{"tools"}, Caches: []string{"npm"}, Network: NetworkHost}, SandboxLimits: SandboxLimits{Memory: 1}}
 	for _, is := range []Isolation{{}, good} {
 		if err := is.check(); err != nil {
 			t.Error(err)
@@ -216,6 +216,7 @@ func TestCheckIsolation(t *testing.T) {
 		"without dots":             {Reach: Reach{Write: []string{whole + "/../x"}}},
 		`closes "../x"`:            {Reach: Reach{Hide: []string{"../x"}}},
 		`closes "."`:               {Reach: Reach{Protect: []string{"."}}},
+		`Caches has "maven"`:       {Reach: Reach{Caches: []string{"go", "maven"}}},
 		"a negative limit":         {SandboxLimits: SandboxLimits{Processes: -1}},
 	} {
 		if err := is.check(); err == nil || !strings.Contains(err.Error(), want) {

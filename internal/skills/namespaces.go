@@ -35,8 +35,8 @@ type Machine struct {
 type namespaces struct {
 	places     policy.Places
 	toolchains []string
-	files      map[string]string // small files in the home directory
-	caches     []policy.Cache
+	files      func() map[string]string       // small files in the home directory
+	caches     func() ([]policy.Cache, error) // without Work
 	// write are git directories outside the workspace. They stay the same for the job: commands
 	// share a sandbox, and one with other directories would be another.
 	write []string
@@ -71,16 +71,16 @@ func (c *Sandboxes) inNamespaces(ctx context.Context, workspace string, m Machin
 	if _, err := places.CheckWorkspace(workspace); err != nil {
 		return nil, err
 	}
-	caches, err := policy.Caches(places, workspace, m.Environ, c.Reach.Caches, m.Caches)
-	if err != nil {
-		return nil, err
-	}
 	n := &namespaces{
 		places:     places,
 		toolchains: policy.Toolchains(places, workspace, sandbox.Variable(m.Environ, "PATH")),
-		caches:     caches,
-		now:        m.Now,
-		log:        m.Log,
+		// Not before the first program: most runs start none.
+		caches: sync.OnceValues(func() ([]policy.Cache, error) {
+			return policy.Caches(places, workspace, m.Environ, c.Reach.Caches, m.Caches)
+		}),
+		files: func() map[string]string { return nil },
+		now:   m.Now,
+		log:   m.Log,
 		search: func(ctx context.Context) (*policy.Protected, error) {
 			return policy.Search(ctx, workspace, policy.Options{
 				Places: places, Hide: slices.Concat(c.Reach.Hide, below(workspace, m.Hide)), Protect: c.Reach.Protect, Programs: m.Frozen,
@@ -89,7 +89,9 @@ func (c *Sandboxes) inNamespaces(ctx context.Context, workspace string, m Machin
 	}
 	if filepath.IsAbs(home) {
 		n.places.Home = realPath(home)
-		n.files = gitConfig(n.places.Home, sandbox.Variable(m.Environ, "XDG_CONFIG_HOME"))
+		n.files = sync.OnceValue(func() map[string]string {
+			return gitConfig(n.places.Home, sandbox.Variable(m.Environ, "XDG_CONFIG_HOME"))
+		})
 	}
 	found, err := n.protected(ctx)
 	if err != nil {
@@ -142,7 +144,8 @@ func (n *namespaces) protected(ctx context.Context) (*policy.Protected, error) {
 }
 
 // fullPolicy is what programs in a sandbox of level full can reach: the system, toolchains, the
-// workspace by their right to it, and their own files. Protected files are added by protect.
+// workspace by their right to it, and their own files. What the first program needs is added by
+// protect.
 func (b *skillSandbox) fullPolicy(workspace string, programFiles []string) *policy.Policy {
 	n, reach := b.sandboxes.full, b.sandboxes.Reach
 	return &policy.Policy{
@@ -152,7 +155,6 @@ func (b *skillSandbox) fullPolicy(workspace string, programFiles []string) *poli
 		Read:        slices.Concat(n.toolchains, reach.Read, programFiles),
 		Write:       slices.Clone(reach.Write),
 		Home:        n.places.Home,
-		Files:       n.files,
 		Listener:    b.hasListener(),
 		HostNetwork: reach.Network == job.NetworkHost,
 		Limits:      b.sandboxes.limits(),
@@ -165,17 +167,21 @@ func (b *skillSandbox) hasListener() bool {
 	return b.sandboxes.OwnListeners && b.sandboxes.Reach.Network != job.NetworkNone && b.sandboxes.Reach.Network != job.NetworkHost
 }
 
-// protect adds what is protected in the workspace now.
+// protect adds the small files, and what is protected in the workspace now.
 func (b *skillSandbox) protect(ctx context.Context, p *policy.Policy) (*policy.Policy, error) {
 	n := b.sandboxes.full
-	if n == nil || !p.Workspace.CanRead() {
+	if n == nil {
 		return p, nil
+	}
+	all := *p
+	all.Files = n.files()
+	if !p.Workspace.CanRead() {
+		return &all, nil
 	}
 	found, err := n.protected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := *p
 	all.Hidden, all.Frozen, all.Pinned = n.visible(found.Hidden), n.visible(found.Frozen), n.visible(found.Pinned)
 	if p.Workspace.CanWrite() {
 		all.Write = slices.Concat(p.Write, n.write)
@@ -199,7 +205,11 @@ func (b *skillSandbox) commands(p *policy.Policy) func(context.Context) (*policy
 	var failed error
 	return func(ctx context.Context) (*policy.Policy, error) {
 		once.Do(func() {
-			slot, err := policy.Prepare(context.WithoutCancel(ctx), b.sandboxes.full.caches)
+			caches, err := b.sandboxes.full.caches()
+			if failed = err; err != nil {
+				return
+			}
+			slot, err := policy.Prepare(context.WithoutCancel(ctx), caches)
 			if errors.Is(err, policy.ErrSlots) {
 				b.sandboxes.full.log.Warn("commands have no caches", "error", err)
 				return

@@ -17,7 +17,11 @@ func TestProtectGitDirectories(t *testing.T) {
 		Hidden: []string{".env", "/git/b/.env", "/git/later/.env"}, Frozen: []string{"/git/a/config", "/git/later/config"}, Pinned: []string{"/git/a/hooks"},
 		Write: []string{"/git/a", "/git/b", "/git/later"},
 	}
-	n := &namespaces{write: []string{"/git/a", "/git/b"}, now: time.Now, search: func(context.Context) (*policy.Protected, error) { return found, nil }}
+	n := &namespaces{
+		write: []string{"/git/a", "/git/b"}, now: time.Now,
+		search: func(context.Context) (*policy.Protected, error) { return found, nil },
+		files:  func() map[string]string { return map[string]string{"/home/ann/.gitconfig": "[user]\n"} },
+	}
 	for right, want := range map[expert.WorkspaceRight]struct{ read, write, hidden, frozen []string }{
 		expert.WorkspaceWrite: {nil, []string{"/git/a", "/git/b"}, []string{".env", "/git/b/.env"}, []string{"/git/a/config"}},
 		expert.WorkspaceRead:  {[]string{"/git/a"}, nil, []string{".env"}, nil},
@@ -30,6 +34,9 @@ func TestProtectGitDirectories(t *testing.T) {
 		}
 		if !slices.Equal(p.Read, want.read) || !slices.Equal(p.Write, want.write) || !slices.Equal(p.Hidden, want.hidden) || !slices.Equal(p.Frozen, want.frozen) {
 			t.Errorf("%s: %+v", right, p)
+		}
+		if len(p.Files) != 1 {
+			t.Errorf("%s: the small files are %v", right, p.Files)
 		}
 		if err := p.Validate(); err != nil {
 			t.Errorf("%s: %v", right, err)

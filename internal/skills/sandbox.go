@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -100,8 +101,8 @@ func (c *Sandboxes) MakeDirs(workspace string) (*Sandboxes, func() error, error)
 
 // isBelow reports whether a path is in a tree, or its top. Both are without links.
 func isBelow(path, top string) bool {
-	rel, err := filepath.Rel(top, path)
-	return err == nil && filepath.IsLocal(rel)
+	_, ok := userfile.Below(top, path)
+	return ok
 }
 
 // A skillSandbox is the sandbox of one skill. At level landlock it outlives the programs in it: a

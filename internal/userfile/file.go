@@ -243,6 +243,15 @@ func Digest(content []byte) string {
 // Below returns the rest of a path that lies in a directory; "." for the directory itself. It
 // compares the paths as they are written: a caller to whom links matter resolves them first.
 func Below(dir, path string) (rest string, ok bool) {
+	// The usual case: filepath.Rel takes ten times as long, and every start compares some hundred
+	// paths. Where names are not told apart by case, that is left to it.
+	if filepath.Separator == '/' && filepath.IsAbs(dir) && filepath.IsAbs(path) {
+		dir, path = filepath.Clean(dir), filepath.Clean(path)
+		if path == dir {
+			return ".", true
+		}
+		return strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	}
 	rest, err := filepath.Rel(dir, path)
 	if err != nil || rest == ".." || strings.HasPrefix(rest, ".."+string(filepath.Separator)) {
 		return "", false

@@ -22,10 +22,15 @@ type Offer struct {
 	SharesSignals bool
 }
 
-// Offered returns what this machine offers, after a complete start of its best sandbox. The answer is kept in the state directory of
-// perstack, if that is not empty.
+// known is what this process knows of the machine. It is a fact about the program and the
+// machine, not about a job: without it, each job of a program that has no state directory would
+// start a sandbox to find out.
+var known = new(probe.Knowledge)
+
+// Offered returns what this machine offers, after a complete start of its best sandbox. The answer
+// is kept in the state directory of perstack, if that is not empty.
 func Offered(ctx context.Context, state string) Offer {
-	level, steps := probe.Prober{Complete: sandbox.Complete}.Offered(ctx, state)
+	level, steps := probe.Prober{Complete: sandbox.Complete, Known: known}.Offered(ctx, state)
 	o := Offer{Level: level, SharesSignals: level == expert.SandboxLandlock && landlock.KeepsApart() != nil}
 	i := slices.IndexFunc(steps, func(s probe.Step) bool { return s.Status == probe.Fail })
 	switch {

@@ -86,17 +86,18 @@ func Caches(p Places, workspace string, environ, names []string, dir string) ([]
 		return nil, nil // there is no place for them
 	}
 	e := environment{home: p.Home, vars: environ}
-	workspace = follow(workspace)
+	places := p.follow()
+	workspace, upper := follow(workspace), follow(dir)
 	var all []Cache
 	for _, c := range cacheDirs() {
 		if names != nil && !slices.Contains(names, c.name) {
 			continue
 		}
-		cache := Cache{Path: filepath.Join(follow(p.Home), filepath.FromSlash(c.path)), Upper: filepath.Join(dir, c.dir)}
+		cache := Cache{Path: filepath.Join(places.home, filepath.FromSlash(c.path)), Upper: filepath.Join(dir, c.dir)}
 		if in(workspace, cache.Path) {
 			continue // it is part of the workspace already
 		}
-		if real, err := p.CheckPath("cache", c.lower(e)); err == nil && isDir(real) && !touches(real, workspace) && !touches(real, follow(dir)) {
+		if real, err := places.checkPath("cache", c.lower(e)); err == nil && isDir(real) && !touches(real, workspace) && !touches(real, upper) {
 			cache.Lower = real
 		}
 		if cache.Lower != "" || names != nil {

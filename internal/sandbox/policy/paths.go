@@ -50,6 +50,10 @@ func NewPlaces(home, state, dir string, environ []string) Places {
 // CheckPath returns an extra path of a sandbox, absolute and without links, or an error if it does
 // not exist or would give programs more than files. Kind says in errors what the path is.
 func (p Places) CheckPath(kind, path string) (string, error) {
+	return p.follow().checkPath(kind, path)
+}
+
+func (p followed) checkPath(kind, path string) (string, error) {
 	real, err := p.resolve(path)
 	if err == nil {
 		err = p.refuse(real)
@@ -65,7 +69,7 @@ func (p Places) CheckPath(kind, path string) (string, error) {
 func (p Places) CheckWorkspace(path string) (string, error) {
 	real, err := p.resolve(path)
 	if err == nil {
-		err = p.refuse(real)
+		err = p.follow().refuse(real)
 	}
 	if err == nil {
 		if info, e := os.Stat(real); e != nil || !info.IsDir() {
@@ -105,29 +109,50 @@ func (p Places) resolve(path string) (string, error) {
 	return filepath.Clean(real), nil
 }
 
+// followed are places with their links followed, to check several paths.
+type followed struct {
+	Places
+	home, state string
+	agents      []string // as agentDirs lists them
+	sockets     []string
+}
+
+func (p Places) follow() followed {
+	f := followed{Places: p, home: follow(p.Home), state: follow(p.State)}
+	if f.home != "" {
+		for _, name := range agentDirs() {
+			f.agents = append(f.agents, follow(filepath.Join(f.home, name)))
+		}
+	}
+	for _, socket := range p.Sockets {
+		f.sockets = append(f.sockets, follow(socket))
+	}
+	return f
+}
+
 // refuse says why a path without links cannot be shown to programs.
-func (p Places) refuse(real string) error {
+func (p followed) refuse(real string) error {
 	if real == filepath.Dir(real) {
 		return errors.New("it is the whole file system")
 	}
-	if home := follow(p.Home); home != "" {
-		if real == home {
+	if p.home != "" {
+		if real == p.home {
 			return errors.New("it is the home directory")
 		}
-		if in(real, home) {
+		if in(real, p.home) {
 			return errors.New("it contains the home directory")
 		}
-		for _, name := range agentDirs() {
-			if touches(real, follow(filepath.Join(home, name))) {
-				return fmt.Errorf("it has the sockets of an agent in ~/%s", name)
+		for i, dir := range p.agents {
+			if touches(real, dir) {
+				return fmt.Errorf("it has the sockets of an agent in ~/%s", agentDirs()[i])
 			}
 		}
 	}
-	if state := follow(p.State); state != "" {
-		if in(state, real) {
+	if p.state != "" {
+		if in(p.state, real) {
 			return errors.New("it is in the state directory of perstack")
 		}
-		if in(real, state) {
+		if in(real, p.state) {
 			return errors.New("it contains the state directory of perstack")
 		}
 	}
@@ -136,10 +161,10 @@ func (p Places) refuse(real string) error {
 			return fmt.Errorf("%s belongs to the system", dir)
 		}
 	}
-	for _, socket := range p.Sockets {
+	for _, socket := range p.sockets {
 		// The directory of a socket is refused with it, unless other things are usually in there.
-		dir := filepath.Dir(follow(socket))
-		if in(real, follow(socket)) || in(dir, real) && dir != "/tmp" && dir != "/var/tmp" && !in(dir, follow(p.Home)) {
+		dir := filepath.Dir(socket)
+		if in(real, socket) || in(dir, real) && dir != "/tmp" && dir != "/var/tmp" && !in(dir, p.home) {
 			return errors.New("it has the socket of an agent or of a container service")
 		}
 	}

@@ -36,7 +36,8 @@ func Toolchains(p Places, workspace, path string) []string {
 	if !filepath.IsAbs(home) {
 		return nil
 	}
-	t := toolchains{places: p, home: follow(home), workspace: follow(workspace)}
+	t := toolchains{places: p.follow(), workspace: follow(workspace)}
+	t.home = t.places.home
 	for _, name := range toolchainDirs() {
 		t.usual = append(t.usual, filepath.Join(t.home, filepath.FromSlash(name)))
 	}
@@ -59,7 +60,7 @@ func Toolchains(p Places, workspace, path string) []string {
 }
 
 type toolchains struct {
-	places          Places
+	places          followed
 	home, workspace string // without links
 	usual           []string
 }
@@ -67,6 +68,9 @@ type toolchains struct {
 // allowed returns where a directory is, or "" if programs must not see it. A link cannot lead to
 // another part of the home directory than the usual ones.
 func (t toolchains) allowed(dir string) string {
+	if _, err := os.Lstat(dir); err != nil {
+		return "" // most do not exist, and this takes one call
+	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return ""

@@ -152,3 +152,50 @@ func TestDigest(t *testing.T) {
 		t.Errorf("something is not known here: %q", parts)
 	}
 }
+
+// A process that keeps what it knows tries the sandbox once, with or without a cache, until its
+// circumstances are others.
+func TestKnown(t *testing.T) {
+	p, tries := counted(t)
+	p.Known = new(Knowledge)
+	want := func(when string, n int, dir string) {
+		t.Helper()
+		level, steps := p.Offered(t.Context(), dir)
+		if level != expert.SandboxFull || !passed(steps, Start) || *tries != n {
+			t.Errorf("%s: level %s after %d tries, want %d\n%s", when, level, *tries, n, text(steps))
+		}
+	}
+	want("at first", 1, "")
+	want("at once", 1, "")
+	dir := t.TempDir()
+	want("with a directory", 1, dir)
+	if steps, err := readCache(filepath.Join(dir, cacheName), digest(circumstances())); err != nil || !passed(steps, Start) {
+		t.Errorf("what is known was not saved: %v", err)
+	}
+	p.Known.when = p.Known.when.Add(-2 * lookAgain)
+	want("later", 1, "")
+	p.Known.cached.Key = "that of others"
+	want("with others, which a moment cannot change", 1, "")
+	p.Known.when = p.Known.when.Add(-2 * lookAgain)
+	want("with others", 2, "")
+	p.Known.cached.Key = "that of others"
+	p.Known.when = p.Known.when.Add(-2 * lookAgain)
+	want("with others and a cache", 2, dir)
+}
+
+// What was not found out is not known: a level below full, and one of a context that has ended.
+func TestNotKnown(t *testing.T) {
+	p, tries := counted(t)
+	p.Known = new(Knowledge)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.Offered(ctx, "")
+	failing := Prober{Known: p.Known, Complete: func(context.Context) []Step { return []Step{{Name: Start, Status: Fail}} }}
+	if level, _ := failing.Offered(t.Context(), ""); level == expert.SandboxFull || p.Known.cached.Key != "" {
+		t.Errorf("level %s, and %+v is known", level, p.Known.cached)
+	}
+	*tries = 0
+	if level, _ := p.Offered(t.Context(), ""); level != expert.SandboxFull || *tries != 1 {
+		t.Errorf("level %s after %d tries", level, *tries)
+	}
+}

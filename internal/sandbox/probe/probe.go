@@ -57,6 +57,8 @@ type Prober struct {
 	// say that it can be had. It returns a step for each check. One that fails lowers the level.
 	// If it is nil, the steps alone decide.
 	Complete func(ctx context.Context) []Step
+	// Known remembers level full in this process; nil for nothing. See [Prober.Offered].
+	Known *Knowledge
 
 	sysctl func(name string) (string, bool) // nil to ask the kernel
 }
