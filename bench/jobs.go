@@ -22,8 +22,10 @@ func jobs(ctx context.Context, dir string, p programs) ([]figure, error) {
 	command := func(n, atOnce int) func() *exec.Cmd {
 		return func() *exec.Cmd {
 			place, err := os.MkdirTemp(dir, "jobs-")
+			files := filepath.Join(place, "files")
+			err = cmp.Or(err, os.Mkdir(files, 0o700))
 			for i := range 2 {
-				err = cmp.Or(err, os.WriteFile(filepath.Join(place, fmt.Sprintf("text%d.txt", i)), text, 0o600))
+				err = cmp.Or(err, os.WriteFile(filepath.Join(files, fmt.Sprintf("text%d.txt", i)), text, 0o600))
 			}
 			if err != nil {
 				place = dir // the jobs say what is wrong

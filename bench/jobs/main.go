@@ -1,6 +1,8 @@
 // Command jobs runs jobs with the API for programs that embed perstack, some of them at
 // once, each with a history on disk. The model answers at once, from this process.
 //
+// DIR has the workspace, DIR/files, and gets the history.
+//
 //	jobs DIR JOBS AT-ONCE STEPS
 package main
 
@@ -67,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 				Expert:    "bench",
 				Experts:   []*expert.Expert{{Key: "bench", Name: "bench", Instruction: "Work."}},
 				Input:     job.Input{Query: "go"},
-				Workspace: job.Workspace{Dir: args[0]},
+				Workspace: job.Workspace{Dir: filepath.Join(args[0], "files")},
 			}, perstack.Parts{Model: reader{steps, begin}, Store: history})
 		})
 	}

@@ -96,10 +96,13 @@ func searchPath(environ, system, excluded []string) (dirs []string, path string)
 		case !filepath.IsAbs(dir):
 		case inAny(dir, system):
 			kept = append(kept, dir)
-		case inAny(realPath(dir), excluded), containsAny(realPath(dir), excluded):
-		case filepath.Base(dir) != "bin" || filepath.IsAbs(home) && (isBelow(home, dir) || isBelow(realPath(home), realPath(dir))):
+		case filepath.Base(dir) != "bin":
 		default:
-			dirs, kept = append(dirs, dir), append(kept, dir)
+			real := realPath(dir)
+			aroundHome := filepath.IsAbs(home) && (isBelow(home, dir) || isBelow(realPath(home), real))
+			if !aroundHome && !inAny(real, excluded) && !containsAny(real, excluded) {
+				dirs, kept = append(dirs, dir), append(kept, dir)
+			}
 		}
 	}
 	return dirs, strings.Join(kept, string(filepath.ListSeparator))
