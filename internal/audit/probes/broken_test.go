@@ -240,7 +240,7 @@ func TestBroken(t *testing.T) {
 		testkit.Missing(t, "a machine that offers level full: "+why)
 	}
 	for _, p := range Promises(newMachine(t)) {
-		if p.Probe != nil && breaks[p.ID] == nil {
+		if p.Probe != nil && p.Area != "Container" && breaks[p.ID] == nil { // see TestContainers
 			t.Errorf("%s has a probe, and no test shows that it can fail", p.ID)
 		}
 	}

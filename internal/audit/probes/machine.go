@@ -34,6 +34,7 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/programs"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/disk"
 	"github.com/perstack-go/perstack/internal/sandbox/hostile"
@@ -58,7 +59,17 @@ type Machine struct {
 	Parts   Parts
 
 	scratch atomic.Int64
+	working sync.WaitGroup // containers
+	boxed   struct {       // the container that several probes look at
+		once sync.Once
+		seen boxed
+		err  error
+	}
 }
+
+// Wait returns when no probe uses the Docker daemon any more, at the latest some seconds after the
+// audit was stopped: containers and networks have to be removed before this process ends.
+func (m *Machine) Wait() { m.working.Wait() }
 
 // Parts are the protections under test. Tests put broken ones in their place.
 type Parts struct {
@@ -97,6 +108,11 @@ type Parts struct {
 	// RunOnDisk is Run with a limit of what programs add to the disk.
 	RunOnDisk func(context.Context, disk.Limits, sandbox.Command) (sandbox.Outcome, error)
 	Take      func(net.Listener, egress.Listener, egress.ProxyOptions) (Proxy, error)
+
+	// Container runs this program in a container like that of a job, and Sweep removes what a killed
+	// job left behind. They are nil where an audit does not use a daemon.
+	Container func(ctx context.Context, spec job.Spec, environ, args []string) (docker.Trial, error)
+	Sweep     func(ctx context.Context, environ []string) (left []string, err error)
 }
 
 // A Server is a program that was started.
@@ -171,6 +187,7 @@ func Real(supervisor *sandbox.Supervisor) Parts {
 		Take: func(socket net.Listener, l egress.Listener, o egress.ProxyOptions) (Proxy, error) {
 			return egress.Take(socket, l, o)
 		},
+		Container: tryContainer, Sweep: trySweep,
 	}
 }
 

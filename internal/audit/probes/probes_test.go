@@ -40,13 +40,16 @@ func newMachine(t *testing.T) *Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts := Real(supervisor)
+	parts.Container = nil // this program cannot be one in a container; see test/docker
 	return &Machine{
 		Program: program, Dir: t.TempDir(), Environ: os.Environ(),
-		PID: os.Getpid(), Parts: Real(supervisor),
+		PID: os.Getpid(), Parts: parts,
 	}
 }
 
-// Every probe finds its promise kept, with the real protections.
+// Every probe finds its promise kept, with the real protections; those of containers are in
+// test/docker.
 func TestKept(t *testing.T) {
 	claims, err := audit.Run(t.Context(), Promises(newMachine(t)), audit.Options{})
 	if err != nil {
@@ -56,7 +59,7 @@ func TestKept(t *testing.T) {
 		t.Logf("%s %s %s%s", c.ID, c.Status, c.Reason, c.Evidence)
 	}
 	for i, p := range Promises(newMachine(t)) {
-		if c := claims[i]; p.Probe != nil && c.Status != audit.Verified {
+		if c := claims[i]; p.Probe != nil && p.Area != "Container" && c.Status != audit.Verified {
 			t.Errorf("%s: %s: %s", c.ID, c.Status, c.Reason)
 		}
 	}

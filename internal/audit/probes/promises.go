@@ -4,9 +4,9 @@ import "github.com/perstack-go/perstack/internal/audit"
 
 // The reasons for promises that no user's machine can check, or not yet.
 const (
-	needsContainer = "an audit starts no containers, because their images come from a registry and an audit contacts nothing; the Docker runtime checks its isolation from inside before each run starts a program, and the run fails if a check does"
-	noRegistry     = "the registry does not exist yet"
-	noAgents       = "running other agents is not part of this version"
+	needsRegistry = "base images and packages come from registries, and an audit contacts nothing outside of this machine"
+	noRegistry    = "the registry does not exist yet"
+	noAgents      = "running other agents is not part of this version"
 )
 
 // Promises returns all promises, with probes that attack m. A row is the promise, its severity if it
@@ -35,21 +35,21 @@ func Promises(m *Machine) []audit.Promise {
 		{ID: "N10", Area: "Network", Severity: medium, Test: "internal/egress.TestAllowlist", WhyNot: "it follows from N3, which has a probe: a name server on the web is a host like any other",
 			Text: "Name servers that are reached over HTTPS or TLS are hosts that must be allowed."},
 
-		{ID: "K1", Area: "Container", Severity: critical, Test: "internal/runtimes/docker.TestIsolationFromInside", WhyNot: needsContainer,
+		{ID: "K1", Area: "Container", Severity: critical, Test: "internal/runtimes/docker.TestIsolationFromInside", Probe: m.privileges,
 			Text: "A container has no capabilities, no new privileges and the default seccomp profile."},
-		{ID: "K2", Area: "Container", Severity: high, Test: "internal/runtimes/docker.TestWhatCanBeWritten", WhyNot: needsContainer,
+		{ID: "K2", Area: "Container", Severity: high, Test: "internal/runtimes/docker.TestWhatCanBeWritten", Probe: m.readOnlyRoot,
 			Text: "Its user is not root, and its root file system is read-only."},
-		{ID: "K3", Area: "Container", Severity: medium, Test: "internal/runtimes/docker.TestLimitsHold", WhyNot: needsContainer,
+		{ID: "K3", Area: "Container", Severity: medium, Test: "internal/runtimes/docker.TestLimitsHold", Probe: m.boxLimits,
 			Text: "Memory, processors and processes of a container are limited."},
-		{ID: "K4", Area: "Container", Severity: critical, Test: "internal/runtimes/docker.TestContainerSettings", WhyNot: needsContainer,
+		{ID: "K4", Area: "Container", Severity: critical, Test: "internal/runtimes/docker.TestContainerSettings", Probe: m.hostIsHidden,
 			Text: "Of the host, only the workspace is mounted."},
-		{ID: "K5", Area: "Container", Severity: high, Test: "internal/runtimes/docker.TestImageIsMadeOnce", WhyNot: needsContainer,
+		{ID: "K5", Area: "Container", Severity: high, Test: "internal/runtimes/docker.TestImageIsMadeOnce", WhyNot: needsRegistry,
 			Text: "Images are built from pinned bases, and packages are installed without scripts."},
-		{ID: "K6", Area: "Container", Severity: medium, Test: "internal/runtimes/local.TestMaxWorkspaceBytes", WhyNot: needsContainer,
+		{ID: "K6", Area: "Container", Severity: medium, Test: "internal/runtimes/local.TestMaxWorkspaceBytes", Probe: m.boxSizes,
 			Text: "Temporary file systems have a size, and the workspace has a quota where one is set."},
-		{ID: "K7", Area: "Container", Severity: high, Test: "internal/runtimes/docker.TestNoSecretInInspect", WhyNot: needsContainer,
+		{ID: "K7", Area: "Container", Severity: high, Test: "internal/runtimes/docker.TestNoSecretInInspect", Probe: m.boxSecrets,
 			Text: "Secrets are in no image, label or build argument."},
-		{ID: "K8", Area: "Container", Severity: medium, Test: "internal/runtimes/docker.TestKilledRunIsSwept", WhyNot: needsContainer,
+		{ID: "K8", Area: "Container", Severity: medium, Test: "internal/runtimes/docker.TestKilledRunIsSwept", Probe: m.nothingLeft,
 			Text: "Containers and networks are removed when a run ends, and those of a killed run by the next."},
 
 		{ID: "E1", Area: "Environment", Severity: critical, Test: "internal/sandbox.TestRunEnvironment", Probe: m.secretVariables,

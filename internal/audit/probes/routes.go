@@ -14,12 +14,14 @@ import (
 
 // noRoute attacks N1.
 func (m *Machine) noRoute(ctx context.Context) audit.Result {
-	return m.unreached(ctx, "N1", "connections by TCP, UDP and Unix sockets", hostile.Connect, hostile.Datagram, hostile.Socket)
+	inSandbox := m.unreached(ctx, "N1", "connections by TCP, UDP and Unix sockets", hostile.Connect, hostile.Datagram, hostile.Socket)
+	return m.fromContainer(ctx, inSandbox, func(b boxed) []string { return b.network })
 }
 
 // noLookup attacks N7.
 func (m *Machine) noLookup(ctx context.Context) audit.Result {
-	return m.unreached(ctx, "N7", "DNS queries by UDP and TCP", hostile.Query)
+	inSandbox := m.unreached(ctx, "N7", "DNS queries by UDP and TCP", hostile.Query)
+	return m.fromContainer(ctx, inSandbox, func(b boxed) []string { return b.lookups })
 }
 
 // unreached tries to reach servers of this machine from a sandbox, whose own listener it can reach.

@@ -2,6 +2,7 @@ package probes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/audit"
@@ -90,6 +92,10 @@ func (m *Machine) serve(ctx context.Context, attacks ...string) (*hostServers, e
 	for _, attack := range attacks {
 		for i, address := range ownAddresses() {
 			err := h.listen(ctx, attack, fmt.Sprint(i), net.JoinHostPort(address, "0"))
+			// A name server needs one number for ports of both kinds, and one of them can be taken.
+			for tries := 0; tries < 5 && errors.Is(err, syscall.EADDRINUSE); tries++ {
+				err = h.listen(ctx, attack, fmt.Sprint(i), net.JoinHostPort(address, "0"))
+			}
 			if err != nil && i == 0 {
 				h.end()
 				return nil, err
@@ -179,6 +185,17 @@ func echoPackets(conn net.PacketConn) {
 			return
 		}
 		_, _ = conn.WriteTo(data[:n], from) // an answer that gets lost is an attack that failed
+	}
+}
+
+// closeStreams closes all connections: that they were made is enough.
+func closeStreams(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_ = conn.Close()
 	}
 }
 

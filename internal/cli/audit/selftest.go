@@ -23,5 +23,9 @@ func selfTest(_ context.Context, h *host.Host) ([]audit.Promise, func() error, e
 	}
 	supervisor := sandbox.NewSupervisor()
 	m := &probes.Machine{Program: program, Dir: dir, Environ: h.Environ, PID: os.Getpid(), Parts: probes.Real(supervisor)}
-	return probes.Promises(m), func() error { return errors.Join(supervisor.Close(), os.RemoveAll(dir)) }, nil
+	release := func() error {
+		m.Wait()
+		return errors.Join(supervisor.Close(), os.RemoveAll(dir))
+	}
+	return probes.Promises(m), release, nil
 }

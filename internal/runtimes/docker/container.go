@@ -107,6 +107,9 @@ func (s *Site) containerOptions(r role) container.CreateRequest {
 func (s *Site) runtimeOptions(config *container.Config, host *container.HostConfig) {
 	limits := s.plan.container()
 	config.Cmd = inside.EngineArgs()
+	if s.plan.args != nil {
+		config.Cmd = s.trialArgs()
+	}
 	config.User = userOf(s.plan.cover.UID, s.plan.cover.GID)
 	config.WorkingDir = workDir
 	// No server answers there. Without it the daemon's resolver would ask those of the host.

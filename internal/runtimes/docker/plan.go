@@ -30,8 +30,9 @@ type sitePlan struct {
 	listeners []egress.Listener
 	upstream  string // proxy that the proxy itself goes through; empty for none
 
-	image      string // id
-	proxyImage string // id, of the image that has Squid beside our program
+	args       []string // of the program in the container; nil means the engine
+	image      string   // id
+	proxyImage string   // id, of the image that has Squid beside our program
 
 	log *slog.Logger // what the proxy tells beside its decisions
 }

@@ -8,6 +8,7 @@ package hostile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -48,10 +49,25 @@ const (
 	Grow    = "grow"    // make a file of 2 MiB
 	Fill    = "fill"    // fill a file with 64 MiB, remove it, and keep it open
 	Use     = "use"     // so many bytes of memory
+	Make    = "make"    // make a file, and remove it
+	Has     = "has"     // what the value names; see the constants below
 )
 
+// What a program can have that one in a container must not.
+const (
+	Capabilities  = "capabilities"   // of the kernel
+	NewPrivileges = "new-privileges" // programs that it starts can gain rights
+	AllCalls      = "all-calls"      // no filter of system calls
+	Root          = "root"           // as user or group
+	Disks         = "disks"          // devices below /dev
+	Processors    = "processors"     // without a limit of their time
+)
+
+// NoQuota is the error of an attack on processors whose limit the kernel does not show.
+const NoQuota = "the kernel does not say"
+
 // names lists the attacks.
-var names = []string{Read, Write, Connect, Signal, Memory, Linger, Sleep, Flood, Rename, Others, Tasks, Say, Grow, Fill, Use, Datagram, Query, Socket, Tunnel}
+var names = []string{Read, Write, Connect, Signal, Memory, Linger, Sleep, Flood, Rename, Others, Tasks, Say, Grow, Fill, Use, Make, Has, Datagram, Query, Socket, Tunnel}
 
 // patience is how long a connection may take.
 const patience = 2 * time.Second
@@ -123,6 +139,14 @@ func attack(ctx context.Context, p Process, name, value string) error {
 			return err
 		}
 		return os.Rename(value+".moved", value)
+	case Make:
+		f, err := os.OpenFile(value, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Close(), os.Remove(value))
+	case Has:
+		return has(value)
 	case Tasks:
 		return tasks(p, value)
 	case Grow:

@@ -41,15 +41,16 @@ func TestRun(t *testing.T) {
 	good := []string{
 		Read + "=" + file, Read + "=" + filepath.Dir(file), Write + "=" + file, Connect + "=" + tcp, Sleep + "=1",
 		Rename + "=" + file, Grow + "=" + file, Datagram + "=" + udp, Query + "=" + udp, Query + "=" + tcp, Socket + "=" + socket.Addr().String(),
-		Tunnel + "=" + tcp + "|good.test:443", Fill + "=" + file + ".fill", Use + "=1048576",
+		Tunnel + "=" + tcp + "|good.test:443", Fill + "=" + file + ".fill", Make + "=" + file + ".make", Use + "=1048576",
 	}
 	bad := []string{
 		Read + "=" + file + "x", Write + "=" + file + "x", Connect + "=127.0.0.1:0", Sleep + "=x", Flood + "=x",
-		Rename + "=" + file + "x", Grow + "=/nowhere/x", Fill + "=" + file, Use + "=x", Datagram + "=127.0.0.1:1", Query + "=127.0.0.1:1", Socket + "=" + file, Tasks + "=x",
+		Rename + "=" + file + "x", Grow + "=/nowhere/x", Fill + "=" + file, Make + "=" + file, Use + "=x", Datagram + "=127.0.0.1:1", Query + "=127.0.0.1:1", Socket + "=" + file, Tasks + "=x",
 		Tunnel + "=" + tcp + "|bad.test:443", Tunnel + "=127.0.0.1:1|good.test:443",
 	}
 	if runtime.GOOS == "linux" {
 		good = append(good, Others+"=all")
+		bad = append(bad, Has+"=nothing")
 	}
 	var out bytes.Buffer
 	args := slices.Concat([]string{"plain", "a=b"}, good, bad)

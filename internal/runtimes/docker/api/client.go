@@ -91,6 +91,16 @@ func (c *Client) Info(ctx context.Context) (system.Info, error) {
 	return fetch[system.Info](ctx, c, http.MethodGet, "/info", nil, nil)
 }
 
+// Raw returns what the daemon answers to a request, as it is.
+func (c *Client) Raw(ctx context.Context, path string) ([]byte, error) {
+	resp, err := c.send(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+}
+
 // An Error is a request that the daemon refused.
 type Error struct {
 	Status  int    // of HTTP

@@ -1,0 +1,116 @@
+//go:build linux
+
+package docker
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/internal/audit"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
+	"github.com/perstack-go/perstack/internal/testkit/mutant"
+)
+
+// auditing is perstack audit, not started.
+func auditing(t *testing.T, program string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "audit", "--format", "json")
+	cmd.Dir = t.TempDir()
+	return cmd
+}
+
+// checkAuditLeft looks for what an audit has left on the daemon.
+func checkAuditLeft(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if left := leftovers(t, jobLabel(fmt.Sprint("audit", cmd.Process.Pid))); len(left) > 0 {
+		t.Errorf("the audit has left: %s", strings.Join(left, "; "))
+	}
+}
+
+// claims runs an audit.
+func claims(t *testing.T, program string) (all []audit.Claim) {
+	t.Helper()
+	cmd := auditing(t, program)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	code := exitCode(t, cmd.Run())
+	checkAuditLeft(t, cmd)
+	var report struct{ Claims []audit.Claim }
+	if err := json.Unmarshal(out.Bytes(), &report, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatalf("exit code %d: %v: %s", code, err, &errs)
+	}
+	return report.Claims
+}
+
+// An audit verifies the promises of containers with containers, and leaves nothing behind.
+func TestAudit(t *testing.T) {
+	need(t)
+	want := strings.Fields("N1 N7 K1 K2 K3 K4 K6 K7 K8")
+	for _, c := range claims(t, daemon.Binary(t)) {
+		if slices.Contains(want, c.ID) && (c.Status != audit.Verified || !strings.Contains(c.Runtime, audit.Docker)) || c.Status == audit.Failed {
+			t.Errorf("%s is %s: %s: %s", c.ID, c.Status, c.Runtime, c.Reason)
+		}
+	}
+}
+
+// An audit that is interrupted while it has containers removes them.
+func TestAuditInterrupted(t *testing.T) {
+	need(t)
+	cmd := auditing(t, daemon.Binary(t))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for len(leftovers(t, jobLabel(fmt.Sprint("audit", cmd.Process.Pid)))) < 3 {
+		if t.Context().Err() != nil || cmd.Process.Signal(syscall.Signal(0)) != nil {
+			t.Fatal("the audit never had containers")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, cmd.Wait()); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	checkAuditLeft(t, cmd)
+}
+
+// The audit of a perstack whose containers lack one protection reports exactly its promise.
+func TestAuditOfMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds perstack several times")
+	}
+	need(t)
+	const dir = "internal/runtimes/docker/"
+	for name, m := range map[string]struct{ file, with, without, promise string }{
+		"capabilities stay":          {"container.go", "\t\tCapDrop:        []string{\"ALL\"},\n", "", "K1"},
+		"the root can be written":    {"container.go", "\t\tReadonlyRootfs: true,\n", "", "K2"},
+		"processes are not limited":  {"container.go", "\thost.PidsLimit = new(int64(limits.PIDs))\n", "", "K3"},
+		"env files are not masked":   {"container.go", "slices.Concat(maskedPaths(), s.plan.cover.Masked)", "maskedPaths()", "K4"},
+		"/tmp has no size":           {"container.go", "scratch(limits.TmpSize, \"exec\")", "scratch(1<<30, \"exec\")", "K6"},
+		"a token is in a variable":   {"container.go", "[]string{\"HOME=\" + homeDir,", "[]string{\"TOKEN=\" + s.plan.listeners[0].Token, \"HOME=\" + homeDir,", "K7"},
+		"killed runs are not swept":  {"cleanup.go", "return err == nil && id.Dead()", "return err == nil && id.Dead() && false", "K8"},
+		"the host is on the network": {"network.go", "{\"com.docker.network.bridge.inhibit_ipv4\": \"true\"}", "{}", "N1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed []string
+			for _, c := range claims(t, mutant.Build(t, dir+m.file, m.with, m.without)) {
+				if c.Status == audit.Failed {
+					failed = append(failed, c.ID)
+					t.Logf("%s: %s", c.ID, c.Reason)
+				}
+			}
+			if !slices.Equal(failed, []string{m.promise}) {
+				t.Errorf("failed: %v, want %s alone", failed, m.promise)
+			}
+		})
+	}
+}
