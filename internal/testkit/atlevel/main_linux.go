@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -60,6 +61,8 @@ func inNamespace(args []string) (code int, err error) {
 	own := func(id int) []syscall.SysProcIDMap {
 		return []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
 	}
+	// A key that interrupts is for the program. This process ends with it, and not before.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	process, err := os.StartProcess("/proc/self/exe", args, &os.ProcAttr{
 		Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 		Sys: &syscall.SysProcAttr{
