@@ -92,8 +92,8 @@ func (s *Store) npmCommand(dir, command string, flags ...string) sandbox.Command
 }
 
 // offline is the policy of a package manager. It can use all files, because the user's
-// configuration and caches can be anywhere. It can connect to nothing but the port of the proxy,
-// which [Store.runBehind] adds.
+// configuration and caches can be anywhere. It can connect to no port but that of the proxy, which
+// [Store.runBehind] adds.
 func offline() *policy.Policy {
 	if landlock.Available() != nil {
 		return policy.Off(policy.PackageManager)

@@ -41,7 +41,7 @@ func Exemptions() []ExemptionRow {
 		},
 		{
 			PackageManager, "`npm` and `uv`, when they fetch packages",
-			"only where the kernel has no Landlock. Elsewhere they can connect to the proxy of perstack and nothing else. In both cases they can use all your files, such as `.npmrc` and their caches, and they run no code of a package",
+			"only where the kernel has no Landlock. Elsewhere the kernel blocks all ports except that of perstack's proxy. In both cases they can use all your files, such as `.npmrc` and their caches, and they run no code of a package",
 		},
 		{
 			VersionQuery, "`docker`, `node`, `npm`, `npx`, `uv` and `uvx`, when doctor or audit asks for their versions",
