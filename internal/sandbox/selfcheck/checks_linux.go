@@ -77,9 +77,16 @@ func pinned(s Spec) (string, error) {
 	return "a protected directory cannot be renamed", fails("renaming "+PinnedDir, os.Rename(path, path+".moved"), unix.EBUSY)
 }
 
+// outside also looks above the root directory, where that of the machine would be if it had not been
+// detached. Landlock keeps a program from reading files there, but not from finding them.
 func outside(s Spec) (string, error) {
-	_, err := os.Lstat(s.Outside)
-	return "files outside the workspace do not exist", fails("finding one of them", err, unix.ENOENT)
+	for _, path := range []string{s.Outside, "/.." + s.Outside} {
+		_, err := os.Lstat(path)
+		if err := fails("finding "+path, err, unix.ENOENT); err != nil {
+			return "", err
+		}
+	}
+	return "files outside the workspace do not exist", nil
 }
 
 func home(s Spec) (string, error) {
