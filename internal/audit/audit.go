@@ -21,7 +21,7 @@ type Promise struct {
 	Text string
 	// Severity is that of the finding if the promise does not hold.
 	Severity Severity
-	// Test is the Go test that proves the promise: "internal/egress.TestTunnel".
+	// Test names the Go tests that prove the promise, with commas: "internal/egress.TestTunnel".
 	Test string
 	// Probe tries to break the promise on this machine. It is nil where WhyNot says why no
 	// user's machine can check it.

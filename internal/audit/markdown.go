@@ -201,9 +201,15 @@ func (r *Report) Text() string {
 	if r.Card != "" {
 		b.WriteString(terminal.Reveal(r.Card) + "\n")
 	}
+	first := make(map[string]string) // id of the first promise that could not be tried for a reason
 	for _, c := range r.Claims {
 		line("%s %s: %s", c.ID, c.Status.words(), c.Promise)
-		if told := c.told(); told != "" {
+		told := c.told()
+		switch said := first[told]; {
+		case c.Status == Unavailable && said != "":
+			line("  for the same reason as %s", said)
+		case told != "":
+			first[told] = c.ID
 			line("  %s", strings.TrimSpace(wording.CutRunes(runtimePrefix(c.Runtime)+told, 400, "…")))
 		}
 	}

@@ -247,7 +247,13 @@ func (r *Report) decide() {
 		if v.Ready == Yes {
 			v.Ready = Conditional
 		}
-		v.Reasons = append(v.Reasons, fmt.Sprintf("%s not be checked on this machine", couldNot(not)))
+		var ids []string
+		for _, c := range r.Claims {
+			if c.Status == Unavailable {
+				ids = append(ids, c.ID)
+			}
+		}
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%s could not be checked on this machine: %s", wording.Count(not, "promise"), wording.And(ids)))
 	}
 }
 
@@ -258,8 +264,6 @@ func isAre(n int, of, what string) string {
 	}
 	return wording.Count(n, "finding") + " " + of + verb + what
 }
-
-func couldNot(n int) string { return wording.Count(n, "promise") + " could" }
 
 func (r *Report) summarize() string {
 	var counts []string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -271,14 +272,11 @@ func FuzzParseReport(f *testing.F) {
 
 func TestRun(t *testing.T) {
 	var told []string
-	_, err := Run(t.Context(), somePromises(), Options{Parallel: 1, Progress: func(done, of int, c Claim) {
-		told = append(told, c.ID)
-		if done != len(told) || of != 3 {
-			t.Errorf("%d of %d", done, of)
-		}
+	_, err := Run(t.Context(), somePromises(), Options{Parallel: 1, Progress: func(done, of int, testing []string) {
+		told = append(told, fmt.Sprint(done, "/", of, len(testing)))
 	}})
-	if err != nil || len(told) != 3 {
-		t.Errorf("told %v, %v", told, err)
+	if want := []string{"0/3 1", "1/3 0", "1/3 1", "2/3 0", "2/3 1", "3/3 0"}; err != nil || !slices.Equal(told, want) {
+		t.Errorf("told %q, %v", told, err)
 	}
 
 	// A probe that never ends fails, and one without a result proves nothing.
@@ -298,5 +296,18 @@ func TestRun(t *testing.T) {
 	_, err = Run(ctx, []Promise{{ID: "F1", Probe: func(context.Context) Result { cancel(stopped); return Hold("", "") }}}, Options{})
 	if !errors.Is(err, stopped) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A reason that several promises share is printed once.
+func TestSameReason(t *testing.T) {
+	skipped := func(id, why string) Promise { return Promise{ID: id, Area: "Container", Text: "x", WhyNot: why} }
+	claims, err := Run(t.Context(), []Promise{skipped("K1", "no daemon"), skipped("K2", "no daemon"), skipped("K3", "another")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := NewReport(Input{Claims: claims}).Text()
+	if strings.Count(text, "no daemon") != 1 || !strings.Contains(text, "K2 not available here: x\n  for the same reason as K1\n") || !strings.Contains(text, "could not be checked on this machine: K1, K2 and K3") {
+		t.Error(text)
 	}
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,8 +12,9 @@ import (
 type Options struct {
 	Parallel int           // probes at a time; 0 means 2
 	Timeout  time.Duration // for one probe; 0 means 60 seconds
-	// Progress is told of every claim that is settled, one call at a time.
-	Progress func(done, of int, c Claim)
+	// Progress is told when a probe begins and when it ends, one call at a time, with the ids of the
+	// promises that are being tested.
+	Progress func(done, of int, testing []string)
 }
 
 // Run runs the probes of all promises, and returns one claim for each, in their order. It ends
@@ -28,7 +30,15 @@ func Run(ctx context.Context, promises []Promise, o Options) ([]Claim, error) {
 	places := make(chan struct{}, o.Parallel)
 	var group sync.WaitGroup
 	var telling sync.Mutex
-	done := 0
+	done, testing := 0, []string(nil)
+	tell := func(change func()) {
+		telling.Lock()
+		defer telling.Unlock()
+		change()
+		if o.Progress != nil {
+			o.Progress(done, len(promises), slices.Clone(testing))
+		}
+	}
 	for i, p := range promises {
 		group.Go(func() {
 			places <- struct{}{}
@@ -36,17 +46,16 @@ func Run(ctx context.Context, promises []Promise, o Options) ([]Claim, error) {
 			if ctx.Err() != nil {
 				return
 			}
+			tell(func() { testing = append(testing, p.ID) })
 			claim := p.claim(p.try(ctx, o.Timeout))
 			if ctx.Err() != nil {
 				return // what was found while the audit was stopped means nothing
 			}
 			claims[i] = claim
-			telling.Lock()
-			defer telling.Unlock()
-			done++
-			if o.Progress != nil {
-				o.Progress(done, len(promises), claim)
-			}
+			tell(func() {
+				done++
+				testing = slices.DeleteFunc(testing, func(id string) bool { return id == p.ID })
+			})
 		})
 	}
 	group.Wait()

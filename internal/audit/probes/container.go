@@ -33,7 +33,7 @@ const (
 	boxTasks    = 64
 	boxTmp      = 8 << 20
 	boxHome     = 4 << 20
-	nobody      = 65534 // owns the workspace of an audit by root: no container runs as root
+	otherUser   = 65534 // owns the workspace of an audit by root: no container runs as root
 	leastPID    = 1024  // a smaller number can be that of a process in the container, too
 	boxedSecret = "PERSTACK_AUDIT_BOXED"
 )
@@ -83,15 +83,28 @@ func (m *Machine) box(ctx context.Context, ws string, limits job.Container, atta
 	if m.Parts.Container == nil {
 		return docker.Trial{}, noDaemon
 	}
-	m.working.Add(1)
-	defer m.working.Done()
 	spec := job.Spec{
 		JobID: "audit" + strconv.Itoa(m.PID), Expert: "audit", Experts: []*expert.Expert{{Key: "audit", Name: "audit", Version: "1.0.0", Instruction: "x"}},
 		Workspace: job.Workspace{Dir: ws, ReadOnly: []string{filepath.Join(ws, "perstack.toml")}},
 		Settings:  job.Settings{Runtime: job.Docker, Isolation: job.Isolation{Container: limits, Env: []string{boxedSecret}}},
 	}
 	environ := append(slices.Clone(m.Environ), boxedSecret+"="+canary)
-	return m.Parts.Container(ctx, spec, environ, append([]string{hostile.Word, hostile.NoInput}, attacks...))
+	type result struct {
+		trial docker.Trial
+		err   error
+	}
+	// Removing a container can take longer than a probe has, which says nothing about a promise.
+	ended := make(chan result, 1)
+	m.working.Go(func() {
+		t, err := m.Parts.Container(ctx, spec, environ, append([]string{hostile.Word, hostile.NoInput}, attacks...))
+		ended <- result{t, err}
+	})
+	select {
+	case r := <-ended:
+		return r.trial, r.err
+	case <-ctx.Done():
+		return docker.Trial{}, context.Cause(ctx)
+	}
 }
 
 // boxWorkspaceDir makes a workspace for a container, with files that must be hidden and read-only
@@ -113,7 +126,7 @@ func (m *Machine) boxWorkspaceDir() (ws string, err error) {
 	}
 	if os.Getuid() == 0 {
 		for _, path := range paths {
-			if err := os.Lchown(path, nobody, nobody); err != nil {
+			if err := os.Lchown(path, otherUser, otherUser); err != nil {
 				return "", err
 			}
 		}

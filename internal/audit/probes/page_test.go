@@ -36,14 +36,14 @@ func TestSecurityPage(t *testing.T) {
 		t.Fatal("SECURITY.md has no table of probes")
 	}
 	promises := Promises(&Machine{})
-	want := "| id | probe of `perstack audit` | test |\n|---|---|---|\n"
+	want := "| id | probe of `perstack audit` | tests |\n|---|---|---|\n"
 	for _, p := range promises {
 		probe, test := p.WhyNot, "none yet"
 		if p.Probe != nil {
 			probe = "`" + probeName(p) + "`"
 		}
 		if p.Test != "" {
-			test = "`" + p.Test + "`"
+			test = "`" + strings.ReplaceAll(p.Test, ", ", "`, `") + "`"
 		}
 		want += fmt.Sprintf("| %s | %s | %s |\n", p.ID, probe, test)
 	}

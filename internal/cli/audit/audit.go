@@ -20,7 +20,6 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/inspect"
-	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -134,7 +133,7 @@ func check(cmd *cobra.Command, opts *Options, named bool) error {
 
 func run(ctx context.Context, opts *Options) error {
 	h := opts.Host
-	in := audit.Input{Time: h.Source.Now(), Versions: opts.Versions(ctx, h, opts.Expert == "")}
+	in := audit.Input{Time: h.Source.Now()}
 	review := examine
 	if opts.Expert == "" {
 		review = attack
@@ -167,6 +166,10 @@ func run(ctx context.Context, opts *Options) error {
 // attack runs the self-test.
 func attack(ctx context.Context, opts *Options, in *audit.Input) (err error) {
 	h := opts.Host
+	progress := progress{to: h.Stderr, live: h.StderrIsTerminal}
+	progress.show("looking at this machine")
+	defer progress.clear()
+	in.Versions = opts.Versions(ctx, h, true)
 	promises, release, err := opts.SelfTest(ctx, h)
 	if err != nil {
 		return err
@@ -176,9 +179,7 @@ func attack(ctx context.Context, opts *Options, in *audit.Input) (err error) {
 			err = failed
 		}
 	}()
-	progress := progress{to: h.Stderr, live: h.StderrIsTerminal}
 	in.Claims, err = audit.Run(ctx, promises, audit.Options{Progress: progress.tell})
-	progress.clear()
 	if err != nil {
 		return err
 	}
@@ -192,9 +193,17 @@ type progress struct {
 	live bool
 }
 
-func (p progress) tell(done, of int, c audit.Claim) {
+func (p progress) tell(done, of int, testing []string) {
+	text := fmt.Sprintf("%d of %d promises tested", done, of)
+	if len(testing) > 0 {
+		text += "; testing " + wording.And(testing)
+	}
+	p.show(text)
+}
+
+func (p progress) show(text string) {
 	if p.live {
-		fmt.Fprintf(p.to, "\r\x1b[K%d of %d promises tested; %s: %s", done, of, terminal.CleanLine(c.ID), terminal.CleanLine(string(c.Status)))
+		fmt.Fprint(p.to, "\r\x1b[K"+text)
 	}
 }
 
@@ -210,6 +219,7 @@ func examine(ctx context.Context, opts *Options, in *audit.Input) error {
 	if err != nil {
 		return err
 	}
+	in.Versions = opts.Versions(ctx, opts.Host, false)
 	in.Subject = audit.Subject{Expert: card.Expert, Config: config.Name()}
 	in.Card = card.Print(opts.Host)
 	in.Findings = review(card, config)

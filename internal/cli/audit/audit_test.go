@@ -277,7 +277,7 @@ func TestSelfTest(t *testing.T) {
 	if code := w.run(); code != host.ExitFailure || !strings.Contains(w.out.String(), "SEC-301 High, Open") {
 		t.Errorf("exit code %d: %s%s", code, &w.out, &w.err)
 	}
-	if want := "\r\x1b[K1 of 1 promises tested; E1: failed\r\x1b[K"; w.err.String() != want {
+	if want := "\r\x1b[Klooking at this machine\r\x1b[K0 of 1 promises tested; testing E1\r\x1b[K1 of 1 promises tested\r\x1b[K"; w.err.String() != want {
 		t.Errorf("progress is %q", w.err.String())
 	}
 }

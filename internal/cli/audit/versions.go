@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/audit"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/sandbox/probe"
@@ -35,6 +36,7 @@ func versions(ctx context.Context, h *host.Host, selfTest bool) []audit.Version 
 	if selfTest {
 		level, _ := probe.Prober{Complete: sandbox.Complete}.Level(ctx)
 		all = append(all, audit.Version{Name: "sandbox level", Version: string(level)})
+		all = append(all, audit.Version{Name: "docker daemon", Version: daemon(ctx, h)})
 		all = append(all, tools(ctx, h)...)
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -46,6 +48,16 @@ func versions(ctx context.Context, h *host.Host, selfTest bool) []audit.Version 
 		}
 	}
 	return all
+}
+
+// daemon is the version of the Docker daemon that jobs would use.
+func daemon(ctx context.Context, h *host.Host) string {
+	d, err := docker.Connect(ctx, h.Getenv, h.Home)
+	if err != nil {
+		return "not available"
+	}
+	defer d.Close()
+	return d.Version
 }
 
 // tools asks the programs that perstack starts for skills and images.
