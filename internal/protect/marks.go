@@ -112,6 +112,21 @@ func Open(ctx context.Context, dir state.Dir, now func() time.Time) (*Marks, err
 	return m, m.undo(now)
 }
 
+// Peek reads the records that can be read, and changes nothing.
+func Peek(dir state.Dir) *Marks {
+	m := &Marks{records: make(map[string]*record)}
+	states, _ := dir.States()
+	for _, at := range states {
+		files, _ := recordFiles(at)
+		for _, file := range files {
+			if one, err := readRecord(file); err == nil {
+				m.records[file] = one
+			}
+		}
+	}
+	return m
+}
+
 // recordFiles returns the paths of the records in the state of a project.
 func recordFiles(state string) ([]string, error) {
 	dir := filepath.Join(state, dirName)

@@ -1,12 +1,14 @@
 package providers
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/model"
 )
 
 // Which variable wins. The environment is the user's. An env file may have come with a
@@ -64,9 +66,31 @@ func (o *opening) users(name string) string {
 func (o *opening) onlyUsers(name string) (string, error) {
 	v := o.variable(name)
 	if v.file != "" {
-		return "", o.errorf("%s is set in %s, which may have come with a repository; set it in your environment", name, v.file)
+		return "", &detourError{o.errorf("%s is set in %s, which may have come with a repository; set it in your environment", name, v.file)}
 	}
 	return v.value, nil
+}
+
+// A detourError says that an env file would decide about a key or an account of the user.
+type detourError struct{ err error }
+
+func (e *detourError) Error() string { return e.err.Error() }
+
+// Detour returns the error with which [Open] refuses an env file that would decide about a key or
+// an account of the user; nil if there is none. No consent changes it. No file is read and nothing
+// is sent.
+func Detour(c Config) error {
+	if model.CheckProvider(c.Provider) != nil || c.Provider == "replay" {
+		return nil
+	}
+	c.Warn, c.Hide = nil, nil
+	o := newOpening(c)
+	o.dry = true
+	_, err := o.provider.open(o)
+	if detour, ok := errors.AsType[*detourError](err); ok {
+		return detour
+	}
+	return nil
 }
 
 // refuseDetour refuses a variable of an env file that decides where a key goes, unless the
@@ -77,8 +101,8 @@ func refuseDetour(o *opening, target variable, keys ...variable) error {
 	}
 	for _, key := range keys {
 		if key.set() && key.file != target.file {
-			return o.errorf("%s is set in %s, but %s is not: a file that may have come with a repository does not say where your key goes; "+
-				"set both in that file, or both in your environment", target.name, target.file, key.name)
+			return &detourError{o.errorf("%s is set in %s, but %s is not: a file that may have come with a repository does not say where your key goes; "+
+				"set both in that file, or both in your environment", target.name, target.file, key.name)}
 		}
 	}
 	return nil

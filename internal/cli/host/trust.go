@@ -38,6 +38,21 @@ func (h *Host) TrustMarks(ctx context.Context) (*protect.Marks, error) {
 	return marks, nil
 }
 
+// MarkedFiles returns the files that are not accepted, as the user would write them. It closes no
+// record and tells nothing, so that a completion can call it.
+func (h *Host) MarkedFiles() (files []string) {
+	dir, err := h.StateDir()
+	if err != nil {
+		return nil
+	}
+	for _, r := range protect.Peek(dir).All() {
+		if file := h.short(r.Accept); !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
 // RefuseMarked returns an error if a job has changed one of the files, and the user has not
 // accepted that. On a terminal the user is asked.
 func (h *Host) RefuseMarked(ctx context.Context, marks *protect.Marks, paths ...string) error {
@@ -55,6 +70,7 @@ func (h *Host) RefuseMarked(ctx context.Context, marks *protect.Marks, paths ...
 func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protect.Check) error {
 	var lines, files []string
 	var accepted []protect.Check
+	var unacceptable error
 	for _, c := range checks {
 		for _, r := range c.Refusals {
 			if r.Accept != c.Path { // a directory
@@ -63,8 +79,8 @@ func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protec
 					return h.TrustProblem(err)
 				}
 			}
-			if err := c.Acceptable(); err != nil { // the user could not look at it before an answer
-				return Usagef("%s\n%w", h.DescribeMark(r), err)
+			if err := c.Acceptable(); err != nil && unacceptable == nil {
+				unacceptable = err
 			}
 			lines, accepted = append(lines, h.DescribeMark(r)), append(accepted, c)
 			if file := h.name(r.Accept); !slices.Contains(files, file) {
@@ -76,6 +92,9 @@ func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protec
 		return nil
 	}
 	text := strings.Join(lines, "\n")
+	if unacceptable != nil { // the user could not look at it before an answer
+		return Usagef("%s\n%w", text, unacceptable)
+	}
 	if !h.StdinIsTerminal || !h.StderrIsTerminal {
 		subject := "It is"
 		if len(files) > 1 {
@@ -159,8 +178,9 @@ func (h *Host) short(path string) string {
 }
 
 // TrustedConfig is TrustMarks for a command that reads perstack.toml next: it refuses one that
-// a job has changed. config is the flag --config.
-func (h *Host) TrustedConfig(ctx context.Context, config string) (*protect.Marks, error) {
+// a job has changed, and with it the files that the command would refuse after that. config is the
+// flag --config, envPath the flag --env-path.
+func (h *Host) TrustedConfig(ctx context.Context, config string, envPath []string) (*protect.Marks, error) {
 	marks, err := h.TrustMarks(ctx)
 	if err != nil {
 		return nil, err
@@ -169,7 +189,22 @@ func (h *Host) TrustedConfig(ctx context.Context, config string) (*protect.Marks
 	if err != nil && !errors.Is(err, manifest.ErrNotFound) {
 		return marks, nil // reading it fails
 	}
-	return marks, h.RefuseMarked(ctx, marks, h.configNames(config, path)...)
+	names := h.configNames(config, path)
+	for _, name := range slices.Clone(names) {
+		c, err := marks.Check(name)
+		if err != nil {
+			return nil, h.TrustProblem(err)
+		}
+		if len(c.Refusals) == 0 {
+			continue
+		}
+		names = append(names, (&manifest.Config{Path: name, Dir: filepath.Dir(name)}).LockFile())
+		for _, f := range manifest.EnvFiles(h.Dir, h.Home, envPath, nil) { // those of envPath are not known
+			names = append(names, f.Path)
+		}
+		break
+	}
+	return marks, h.RefuseMarked(ctx, marks, names...)
 }
 
 // Protect records the trusted files in a workspace and the named ones before a program can change

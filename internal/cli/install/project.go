@@ -38,7 +38,7 @@ type project struct {
 // load reads perstack.toml and the env files.
 func load(ctx context.Context, opts *Options) (*project, error) {
 	h := opts.Host
-	marks, err := h.TrustedConfig(ctx, opts.Config)
+	marks, err := h.TrustedConfig(ctx, opts.Config, opts.EnvPath)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type project struct {
 // loadProject reads perstack.toml, unless a job has changed it or one of the env files.
 func loadProject(ctx context.Context, o *Options) (*project, error) {
 	h := o.Host
-	marks, err := h.TrustedConfig(ctx, o.Config)
+	marks, err := h.TrustedConfig(ctx, o.Config, o.EnvPath)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,9 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 	asks.Experts, _ = p.config.Closure(e)
 	question := host.Question{
 		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,
-		Workspace: o.workspace(), Refused: func() error { return p.refused(o, t, asks) },
+		Workspace: o.workspace(),
 	}
+	question.Refused = func() error { return p.refused(o, t, question.Project) }
 	if p.env, err = question.Env(ctx); err != nil {
 		return err
 	}
@@ -98,10 +99,19 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 }
 
 // refused returns what keeps the run from starting whatever the user allows: settings or a lockfile
-// that cannot be used, or a program of a skill that is not the one that was pinned.
+// that cannot be used, an env file that decides where a key goes, or a program of a skill that is
+// not the one that was pinned.
 func (p *project) refused(o *Options, t *target, asks consent.Project) error {
 	settings := asks.Resolved.Settings
 	err := host.Refused(p.config, settings, p.lock, p.lockErr, asks.Experts).Err()
+	variable := func(name string) providers.Variable {
+		return providers.Variable{Value: asks.Env.Get(name), File: asks.Env.File(name)}
+	}
+	for _, e := range asks.Experts {
+		if use := providers.Choice(settings, e); err == nil {
+			err = providers.Detour(providers.Config{Provider: use.Provider, Model: use.Model, Setting: use.Setting, Expert: e, Variables: variable})
+		}
+	}
 	if err == nil {
 		spec := job.Spec{Settings: settings, Experts: asks.Experts, Programs: t.recorded.Programs, Workspace: job.Workspace{Dir: o.workspace()}}
 		err = installHint(skills.RecordPrograms(&spec, p.lock))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,12 @@ Without a file, it lists everything that is not accepted yet, in all projects.
 docs/trust.md says more.`,
 		Example: `  perstack trust
   perstack trust perstack.toml .env`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			files := slices.DeleteFunc(h.MarkedFiles(), func(file string) bool {
+				return slices.Contains(args, file) || terminal.CleanLine(file) != file // a shell reads lines
+			})
+			return files, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Files = args
 			return runF(cmd.Context(), opts)
