@@ -22,6 +22,9 @@ var mutants = map[string]struct{ file, with, without, promise string }{
 	"hidden files are not masked": {
 		"internal/sandbox/space/protect_linux.go", "\t\t{p.Hidden, s.mask},\n", "", "W4",
 	},
+	"system calls are not filtered": {
+		"internal/sandbox/landlock/inside_linux.go", "return install(code) // it", "_ = code\n\treturn nil // it", "W4",
+	},
 	"the password of a proxy is passed on": {
 		"internal/sandbox/environment.go", "return withoutCredentials(value)", "return value, true", "E1",
 	},

@@ -401,12 +401,16 @@ func TestInsideHolderKilled(t *testing.T) {
 	started := make(chan struct{})
 	slow := sh(c, `echo started; sleep 1000`)
 	slow.Watch = func(Stream, []byte) { close(started) }
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() {
 		_, err := s.Run(t.Context(), slow)
 		done <- err
 	}()
-	<-started
+	select {
+	case <-started:
+	case err := <-done:
+		t.Fatal(err)
+	}
 	key, err := c.sandboxKey()
 	if err != nil {
 		t.Fatal(err)

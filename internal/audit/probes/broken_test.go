@@ -25,6 +25,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/disk"
 	"github.com/perstack-go/perstack/internal/sandbox/hostile"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
+	"github.com/perstack-go/perstack/internal/sandbox/probe"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -200,6 +201,9 @@ var breaks = map[string]func(t *testing.T, m *Machine){
 	},
 	"W4 home": func(_ *testing.T, m *Machine) {
 		opens(m, "W4", func(p *policy.Policy) { p.Write = append(p.Write, p.Home) })
+	},
+	"W4 barriers": func(_ *testing.T, m *Machine) {
+		m.Parts.SelfTest = func(context.Context) []probe.Step { return []probe.Step{{Status: probe.Fail}} }
 	},
 	"W4 ports": func(_ *testing.T, m *Machine) { opens(m, "W4", hostNetwork) },
 	"W4 hidden": func(_ *testing.T, m *Machine) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/audit"
 	"github.com/perstack-go/perstack/internal/sandbox/hostile"
+	"github.com/perstack-go/perstack/internal/sandbox/probe"
 )
 
 // confined attacks W4.
@@ -74,6 +75,12 @@ func (m *Machine) confined(ctx context.Context) audit.Result {
 	const outside = "a program in the sandbox could not read or change a file outside, list its directory or connect to a local port"
 	if !s.full() {
 		return audit.Hold(s.runtime, outside+", nor signal perstack, and could without; protected files of the workspace are open at this level")
+	}
+	// Barriers behind others, which no attack notices: jobs do not start without them.
+	for _, step := range m.Parts.SelfTest(ctx) {
+		if step.Status == probe.Fail {
+			return audit.Break(s.runtime, "the sandbox does not pass its self-test: it has to %s, but %s", step.Detail, step.Cause)
+		}
 	}
 	return audit.Hold(s.runtime, outside+", nor read a file of the home directory, see another process, read env files, write perstack.toml or replace .git, and could without")
 }

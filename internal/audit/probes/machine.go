@@ -102,9 +102,11 @@ type Parts struct {
 	Job func(context.Context, job.Spec, model.Model, []string) (engine.Result, error)
 
 	// Level is the best sandbox of the machine, and why there is no better one.
-	Level   func(context.Context) (level expert.SandboxLevel, why string)
-	Confine func(policy.Policy) *policy.Policy
-	Search  func(ctx context.Context, workspace string) (*policy.Protected, error)
+	Level func(context.Context) (level expert.SandboxLevel, why string)
+	// SelfTest is what a sandbox of level full looks like from inside.
+	SelfTest func(context.Context) []probe.Step
+	Confine  func(policy.Policy) *policy.Policy
+	Search   func(ctx context.Context, workspace string) (*policy.Protected, error)
 	// RunOnDisk is Run with a limit of what programs add to the disk.
 	RunOnDisk func(context.Context, disk.Limits, sandbox.Command) (sandbox.Outcome, error)
 	Take      func(net.Listener, egress.Listener, egress.ProxyOptions) (Proxy, error)
@@ -177,8 +179,8 @@ func Real(supervisor *sandbox.Supervisor) Parts {
 		MCP:   func(o mcp.Options) skill.Skill { o.Commands = supervisor; return mcp.New(o) },
 		Store: func(dir string, s *store.Sealer) store.Store { return file.New(dir, nil).WithSeal(s) },
 		Clean: terminal.Clean, Redact: redact, Watch: watch, Asks: asks,
-		Job:     runJob,
-		Level:   offered(),
+		Job:   runJob,
+		Level: offered(), SelfTest: sandbox.Complete,
 		Confine: func(p policy.Policy) *policy.Policy { return &p },
 		Search: func(ctx context.Context, workspace string) (*policy.Protected, error) {
 			return policy.Search(ctx, workspace, policy.Options{})
