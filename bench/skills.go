@@ -21,35 +21,34 @@ func skills(ctx context.Context, dir string, p programs) ([]figure, error) {
 		return nil, err
 	}
 	defer stop()
-	dir = filepath.Join(dir, "skills")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
-	}
-	first := func(file string) (cost, error) {
-		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(file), 0o600); err != nil {
-			return cost{}, err
-		}
-		return p.measured(ctx, 30, 1, run(ctx, dir, p, refusing))
-	}
 	bare := "[experts.bench]\ninstruction = \"Work.\"\n"
-	none, err := first(bare)
+	var trials []trial
+	for _, k := range []struct {
+		name, file string
+		install    bool
+	}{{"none", bare, false}, {"unlocked", bare + threeServers(p.server), false}, {"locked", bare + threeServers(p.server), true}} {
+		dir := filepath.Join(dir, "skills", k.name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(k.file), 0o600); err != nil {
+			return nil, err
+		}
+		if k.install {
+			install := exec.CommandContext(ctx, p.perstack, "install")
+			install.Dir, install.Env = dir, []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH")}
+			if out, err := install.CombinedOutput(); err != nil {
+				return nil, fmt.Errorf("%s: %w\n%s", install, err, out)
+			}
+		}
+		trials = append(trials, trial{1, run(ctx, dir, p, refusing)})
+	}
+	rounds, err := p.compared(ctx, 30, trials...)
 	if err != nil {
 		return nil, err
 	}
-	equipped := bare + threeServers(p.server)
-	unlocked, err := first(equipped)
-	if err != nil {
-		return nil, err
-	}
-	install := exec.CommandContext(ctx, p.perstack, "install")
-	install.Dir, install.Env = dir, []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH")}
-	if out, err := install.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", install, err, out)
-	}
-	locked, err := first(equipped)
-	if err != nil {
-		return nil, err
-	}
+	best := least(rounds)
+	none, unlocked, locked := best[0], best[1], best[2]
 	return []figure{
 		{"time to the first request with three locked skills, to none", locked.longer(none), 1.5, "%.2f"},
 		{"CPU up to the first request with three locked skills, to none", locked.times(none), 1.5, "%.2f"},

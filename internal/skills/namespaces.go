@@ -3,8 +3,10 @@ package skills
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -33,6 +35,7 @@ type Machine struct {
 
 // namespaces are what all sandboxes of level full of a job have in common.
 type namespaces struct {
+	workspace  string
 	places     policy.Places
 	toolchains []string
 	files      func() map[string]string       // small files in the home directory
@@ -72,6 +75,7 @@ func (c *Sandboxes) inNamespaces(ctx context.Context, workspace string, m Machin
 		return nil, err
 	}
 	n := &namespaces{
+		workspace:  workspace,
 		places:     places,
 		toolchains: policy.Toolchains(places, workspace, sandbox.Variable(m.Environ, "PATH")),
 		// Not before the first program: most runs start none.
@@ -130,17 +134,27 @@ func gitConfig(home, config string) map[string]string {
 func (n *namespaces) protected(ctx context.Context) (*policy.Protected, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.found != nil && n.now().Sub(n.when) < searchAgain {
+	if n.found != nil && n.now().Sub(n.when) < searchAgain && !n.haveAppeared(n.found.Missing) {
 		return n.found, nil
 	}
 	found, err := n.search(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Missing) == 0 { // else it can appear at any time, such as the history of this job
-		n.found, n.when = found, n.now()
-	}
+	n.found, n.when = found, n.now()
 	return found, nil
+}
+
+// haveAppeared reports whether one of some paths exists that a search has missed. Most jobs have
+// such paths: env files that could be there, and their own history.
+func (n *namespaces) haveAppeared(missing []string) bool {
+	return slices.ContainsFunc(missing, func(path string) bool {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(n.workspace, path)
+		}
+		_, err := os.Lstat(path)
+		return !errors.Is(err, fs.ErrNotExist) // what cannot be told counts
+	})
 }
 
 // fullPolicy is what programs in a sandbox of level full can reach: the system, toolchains, the

@@ -2,6 +2,8 @@ package skills
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -42,4 +44,43 @@ func TestProtectGitDirectories(t *testing.T) {
 			t.Errorf("%s: %v", right, err)
 		}
 	}
+}
+
+// The workspace is searched again after a while, and at once when something exists that was named
+// and missing. As long as it is missing, it costs no search.
+func TestSearchAgain(t *testing.T) {
+	dir, now, searches := t.TempDir(), time.Now(), 0
+	n := &namespaces{workspace: dir, now: func() time.Time { return now }}
+	n.search = func(context.Context) (*policy.Protected, error) {
+		searches++
+		found := &policy.Protected{}
+		for _, name := range []string{"keys.json", filepath.Join(dir, "history")} {
+			if n.haveAppeared([]string{name}) {
+				found.Hidden = append(found.Hidden, filepath.Base(name))
+			} else {
+				found.Missing = append(found.Missing, name)
+			}
+		}
+		return found, nil
+	}
+	want := func(when string, n1 int, hidden ...string) {
+		t.Helper()
+		found, err := n.protected(t.Context())
+		if err != nil || searches != n1 || !slices.Equal(found.Hidden, hidden) {
+			t.Errorf("%s: %d searches, want %d; %+v, %v", when, searches, n1, found, err)
+		}
+	}
+	want("at first", 1)
+	want("at once", 1)
+	if err := os.Symlink("nowhere", filepath.Join(dir, "keys.json")); err != nil {
+		t.Fatal(err)
+	}
+	want("with a link that was missing", 2, "keys.json")
+	want("with the same link", 2, "keys.json")
+	if err := os.Mkdir(filepath.Join(dir, "history"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want("with a directory that was missing", 3, "keys.json", "history")
+	now = now.Add(searchAgain)
+	want("later", 4, "keys.json", "history")
 }
