@@ -89,20 +89,20 @@ func TestAuditOfMutants(t *testing.T) {
 		t.Skip("it builds perstack several times")
 	}
 	need(t)
-	const dir = "internal/runtimes/docker/"
 	for name, m := range map[string]struct{ file, with, without, promises string }{
-		"capabilities stay":          {"container.go", "\t\tCapDrop:        []string{\"ALL\"},\n", "", "K1"},
-		"the root can be written":    {"container.go", "\t\tReadonlyRootfs: true,\n", "", "K2"},
-		"processes are not limited":  {"container.go", "\thost.PidsLimit = new(int64(limits.PIDs))\n", "", "K3"},
-		"env files are not masked":   {"container.go", "slices.Concat(maskedPaths(), s.plan.cover.Masked)", "maskedPaths()", "K4"},
-		"/tmp has no size":           {"container.go", "scratch(limits.TmpSize, \"exec\")", "scratch(1<<30, \"exec\")", "K6"},
-		"a token is in a variable":   {"container.go", "[]string{\"HOME=\" + homeDir,", "[]string{\"TOKEN=\" + s.plan.listeners[0].Token, \"HOME=\" + homeDir,", "K7"},
-		"killed runs are not swept":  {"cleanup.go", "return err == nil && id.Dead()", "return err == nil && id.Dead() && false", "K8"},
-		"the host is on the network": {"network.go", "{\"com.docker.network.bridge.inhibit_ipv4\": \"true\"}", "{}", "N1 N7"},
+		"capabilities stay":          {"docker/container.go", "\t\tCapDrop:        []string{\"ALL\"},\n", "", "K1"},
+		"the root can be written":    {"docker/container.go", "\t\tReadonlyRootfs: true,\n", "", "K2"},
+		"processes are not limited":  {"docker/container.go", "\thost.PidsLimit = new(int64(limits.PIDs))\n", "", "K3"},
+		"env files are not masked":   {"docker/container.go", "slices.Concat(maskedPaths(), s.plan.cover.Masked)", "maskedPaths()", "K4"},
+		"/tmp has no size":           {"docker/container.go", "scratch(limits.TmpSize, \"exec\")", "scratch(1<<30, \"exec\")", "K6"},
+		"the disk has no limit":      {"local/limits.go", "\t\topen = []string{c.Workspace} // the other directories are in memory, and have a size\n", "", "K6"},
+		"a token is in a variable":   {"docker/container.go", "[]string{\"HOME=\" + homeDir,", "[]string{\"TOKEN=\" + s.plan.listeners[0].Token, \"HOME=\" + homeDir,", "K7"},
+		"killed runs are not swept":  {"docker/cleanup.go", "return err == nil && id.Dead()", "return err == nil && id.Dead() && false", "K8"},
+		"the host is on the network": {"docker/network.go", "{\"com.docker.network.bridge.inhibit_ipv4\": \"true\"}", "{}", "N1 N7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed []string
-			for _, c := range claims(t, mutant.Build(t, dir+m.file, m.with, m.without)) {
+			for _, c := range claims(t, mutant.Build(t, "internal/runtimes/"+m.file, m.with, m.without)) {
 				if c.Status == audit.Failed {
 					failed = append(failed, c.ID)
 					t.Logf("%s: %s", c.ID, c.Reason)

@@ -12,10 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/audit"
 	"github.com/perstack-go/perstack/internal/providers"
@@ -75,35 +78,49 @@ func noContainer(err error) audit.Result {
 	return audit.Skip("a container could not be started: %v", err)
 }
 
-// noDaemon says that an audit has no use for a daemon.
-var noDaemon = errors.New("this audit does not use Docker")
+// errNoDaemon says that an audit has no use for a daemon.
+var errNoDaemon = errors.New("this audit does not use Docker")
 
 // box is the hostile program with some attacks in a container.
 func (m *Machine) box(ctx context.Context, ws string, limits job.Container, attacks []string) (docker.Trial, error) {
 	if m.Parts.Container == nil {
-		return docker.Trial{}, noDaemon
+		return docker.Trial{}, errNoDaemon
 	}
-	spec := job.Spec{
+	spec := m.boxSpec(ws, limits)
+	spec.Isolation.Env = []string{boxedSecret}
+	environ := append(slices.Clone(m.Environ), boxedSecret+"="+canary)
+	return within(ctx, &m.working, func() (docker.Trial, error) {
+		return m.Parts.Container(ctx, spec, environ, append([]string{hostile.Word, hostile.NoInput}, attacks...))
+	})
+}
+
+// boxSpec is a job in a container.
+func (m *Machine) boxSpec(ws string, limits job.Container) job.Spec {
+	return job.Spec{
 		JobID: "audit" + strconv.Itoa(m.PID), Expert: "audit", Experts: []*expert.Expert{{Key: "audit", Name: "audit", Version: "1.0.0", Instruction: "x"}},
 		Workspace: job.Workspace{Dir: ws, ReadOnly: []string{filepath.Join(ws, "perstack.toml")}},
-		Settings:  job.Settings{Runtime: job.Docker, Isolation: job.Isolation{Container: limits, Env: []string{boxedSecret}}},
+		Settings:  job.Settings{Runtime: job.Docker, Isolation: job.Isolation{Container: limits}},
 	}
-	environ := append(slices.Clone(m.Environ), boxedSecret+"="+canary)
+}
+
+// within returns when something is done, or with the cause of ctx: removing a container can take
+// longer than a probe has, which says nothing about a promise.
+func within[T any](ctx context.Context, working *sync.WaitGroup, do func() (T, error)) (T, error) {
 	type result struct {
-		trial docker.Trial
+		value T
 		err   error
 	}
-	// Removing a container can take longer than a probe has, which says nothing about a promise.
 	ended := make(chan result, 1)
-	m.working.Go(func() {
-		t, err := m.Parts.Container(ctx, spec, environ, append([]string{hostile.Word, hostile.NoInput}, attacks...))
-		ended <- result{t, err}
+	working.Go(func() {
+		value, err := do()
+		ended <- result{value, err}
 	})
 	select {
 	case r := <-ended:
-		return r.trial, r.err
+		return r.value, r.err
 	case <-ctx.Done():
-		return docker.Trial{}, context.Cause(ctx)
+		var none T
+		return none, context.Cause(ctx)
 	}
 }
 
@@ -332,7 +349,79 @@ func (m *Machine) boxSizes(ctx context.Context) audit.Result {
 	if err != nil {
 		return noContainer(err)
 	}
-	return b.judge(sizeAttacks(), "a program in a container could fill neither /tmp nor its home directory, which had %d and %d MiB, with 64 MiB; the limit of the disk is probed with W8, and that of containers is proved by the test only", boxTmp>>20, boxHome>>20)
+	if did := b.succeeded(sizeAttacks()); len(did) > 0 {
+		return audit.Break(audit.Docker, "a program in a container could %q", did)
+	}
+	if free, err := m.fillFromJob(ctx, 0); err != nil || len(free.Did) != 1 {
+		return noControl(fmt.Sprintf("a command of a job in a container cannot fill the disk without a limit either: %q %v", free.Failed, err))
+	}
+	switch r, err := m.fillFromJob(ctx, littleSpace); {
+	case errors.Is(err, errKilled):
+	case err != nil:
+		return noContainer(err)
+	default:
+		return audit.Break(audit.Docker, "a command of a job in a container could %q, and diskGrowth was %d MiB", r.Did, littleSpace>>20)
+	}
+	return audit.Hold(audit.Docker, "a program in a container could fill neither /tmp nor its home directory, which had %d and %d MiB, with 64 MiB; a command of a job that kept a file of 64 MiB without a name was killed with a limit of %d MiB, and not without", boxTmp>>20, boxHome>>20, littleSpace>>20)
+}
+
+// errKilled says that a command was killed by a limit of the disk.
+var errKilled = errors.New("the command was killed")
+
+// fillFromJob runs a job in a container whose command fills the disk: the engine there limits it,
+// not the container. All programs share one sandbox, in which this program is the command.
+func (m *Machine) fillFromJob(ctx context.Context, limit int64) (r hostile.Report, err error) {
+	ws, err := m.boxWorkspaceDir()
+	if err != nil {
+		return r, err
+	}
+	dir, err := m.dir("cassette")
+	if err != nil {
+		return r, err
+	}
+	cassette := filepath.Join(dir, "cassette.toml")
+	script := fmt.Sprintf("[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = {command = \"/perstack\", args = [%q, %q, %q]}\n[[turn]]\ntext = \"done\"\n",
+		hostile.Word, hostile.NoInput, hostile.Fill+"="+boxWorkspace+"/full")
+	if err := os.WriteFile(cassette, []byte(script), 0o600); err != nil {
+		return r, err
+	}
+	spec := m.boxSpec(ws, job.Container{})
+	spec.Provider, spec.Model, spec.Setting.Cassette = "replay", "cassette", cassette
+	spec.Input.Query = "go"
+	spec.Isolation.SharedSandbox, spec.Isolation.SandboxLimits.DiskGrowth = true, limit
+	said, err := within(ctx, &m.working, func() (string, error) { return m.Parts.ContainerJob(ctx, spec, m.Environ) })
+	if err != nil {
+		return r, err
+	}
+	var result struct{ Output, Error string }
+	if err := json.Unmarshal([]byte(said), &result, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return r, fmt.Errorf("the result of the command is not JSON: %w", err)
+	}
+	if strings.Contains(result.Error, "added to the disk") {
+		return r, errKilled
+	}
+	r, _, err = readBoxed(docker.Trial{Stdout: result.Output})
+	return r, err
+}
+
+// runContainerJob returns the text of the last result of a tool.
+func runContainerJob(ctx context.Context, spec job.Spec, environ []string) (said string, err error) {
+	for e, err := range perstack.Run(ctx, spec, perstack.Parts{Environ: environ}) {
+		if err != nil {
+			return "", err
+		}
+		if results, ok := e.Body.(event.ResolveToolResults); ok {
+			for _, r := range results.ToolResults {
+				for _, p := range r.Result {
+					said = p.Text
+				}
+			}
+		}
+	}
+	if said == "" {
+		return "", errors.New("the job ended without a result of its command")
+	}
+	return said, nil
 }
 
 // boxSecrets attacks K7.
@@ -361,9 +450,7 @@ func (m *Machine) nothingLeft(ctx context.Context) audit.Result {
 	if len(b.trial.Left) > 0 {
 		return audit.Break(audit.Docker, "the end of a run left %q on the Docker daemon", b.trial.Left)
 	}
-	m.working.Add(1)
-	defer m.working.Done()
-	left, err := m.Parts.Sweep(ctx, m.Environ)
+	left, err := within(ctx, &m.working, func() ([]string, error) { return m.Parts.Sweep(ctx, m.Environ) })
 	if err != nil {
 		return noContainer(err)
 	}

@@ -20,6 +20,7 @@ import (
 type fakeDaemon struct {
 	can     []string // beginnings of attacks that succeed
 	why     string   // why files cannot be made
+	endless bool     // the disk has no limit
 	inspect string
 	left    []string // of a run
 	swept   []string // of a killed run, when the next has started
@@ -41,6 +42,14 @@ func (f fakeDaemon) container(_ context.Context, _ job.Spec, _, args []string) (
 	}
 	data, err := json.Marshal(r)
 	return docker.Trial{Stdout: string(data), Inspect: []byte(f.inspect), Tokens: []string{"token"}, Left: f.left}, err
+}
+
+// job is a command that fills the disk, which the engine stops if there is a limit.
+func (f fakeDaemon) job(_ context.Context, spec job.Spec, _ []string) (string, error) {
+	if spec.Isolation.SandboxLimits.DiskGrowth > 0 && !f.endless {
+		return `{"error":"command was killed with all it started: more than 16 MiB added to the disk"}`, nil
+	}
+	return `{"output":"{\"did\":[\"fill=/workspace/full\"]}"}`, nil
 }
 
 func (f fakeDaemon) sweep(context.Context, []string) ([]string, error) { return f.swept, nil }
@@ -65,6 +74,7 @@ func TestContainers(t *testing.T) {
 		"the socket":      {func(f *fakeDaemon) { f.can = []string{"unix=/var/run/docker.sock"} }, "K4"},
 		"a process":       {func(f *fakeDaemon) { f.can = []string{"read=/proc/"} }, "K4"},
 		"a full disk":     {func(f *fakeDaemon) { f.can = []string{"fill=/tmp/"} }, "K6"},
+		"an open disk":    {func(f *fakeDaemon) { f.endless = true }, "K6"},
 		"a secret":        {func(f *fakeDaemon) { f.inspect = `{"Env":["A=` + canary + `"]}` }, "K7"},
 		"a token":         {func(f *fakeDaemon) { f.inspect = `{"Env":["A=token"]}` }, "K7"},
 		"left behind":     {func(f *fakeDaemon) { f.left = []string{"container x"} }, "K8"},
@@ -78,7 +88,7 @@ func TestContainers(t *testing.T) {
 			m, f := newMachine(t), good
 			m.PID = max(m.PID, leastPID)
 			c.change(&f)
-			m.Parts.Container, m.Parts.Sweep = f.container, f.sweep
+			m.Parts.Container, m.Parts.ContainerJob, m.Parts.Sweep = f.container, f.job, f.sweep
 			all := slices.DeleteFunc(Promises(m), func(p audit.Promise) bool {
 				return p.Probe == nil || p.Area != "Container" && p.ID != "N1" && p.ID != "N7"
 			})

@@ -111,10 +111,12 @@ type Parts struct {
 	RunOnDisk func(context.Context, disk.Limits, sandbox.Command) (sandbox.Outcome, error)
 	Take      func(net.Listener, egress.Listener, egress.ProxyOptions) (Proxy, error)
 
-	// Container runs this program in a container like that of a job, and Sweep removes what a killed
-	// job left behind. They are nil where an audit does not use a daemon.
-	Container func(ctx context.Context, spec job.Spec, environ, args []string) (docker.Trial, error)
-	Sweep     func(ctx context.Context, environ []string) (left []string, err error)
+	// Container runs this program in a container like that of a job, ContainerJob runs a job in one
+	// and returns the last result of a tool, and Sweep removes what a killed job left behind. They
+	// are nil where an audit does not use a daemon.
+	Container    func(ctx context.Context, spec job.Spec, environ, args []string) (docker.Trial, error)
+	ContainerJob func(ctx context.Context, spec job.Spec, environ []string) (string, error)
+	Sweep        func(ctx context.Context, environ []string) (left []string, err error)
 }
 
 // A Server is a program that was started.
@@ -189,7 +191,7 @@ func Real(supervisor *sandbox.Supervisor) Parts {
 		Take: func(socket net.Listener, l egress.Listener, o egress.ProxyOptions) (Proxy, error) {
 			return egress.Take(socket, l, o)
 		},
-		Container: tryContainer, Sweep: trySweep,
+		Container: tryContainer, ContainerJob: runContainerJob, Sweep: trySweep,
 	}
 }
 

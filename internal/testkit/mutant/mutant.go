@@ -15,7 +15,7 @@ import (
 // the place of some that it must contain exactly once.
 func Build(tb testing.TB, file, with, without string) (program string) {
 	tb.Helper()
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func Build(tb testing.TB, file, with, without string) (program string) {
 	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-o", program, "github.com/perstack-go/perstack/cmd/perstack")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-overlay", overlay, "-o", program, "github.com/perstack-go/perstack/cmd/perstack")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, out)

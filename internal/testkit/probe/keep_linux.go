@@ -23,20 +23,26 @@ func keep(ctx context.Context, how, name, text string) error {
 	if err != nil {
 		return err
 	}
-	const files = 8
-	for i := range files {
+	const parts = 8
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	for i := range parts {
 		part := fmt.Sprintf("%s.%d", name, i)
 		f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		files = append(files, f)
 		if how == Nameless {
 			if err := os.Remove(part); err != nil {
 				return err
 			}
 		}
-		if err := unix.Fallocate(int(f.Fd()), 0, 0, mib<<20/files); err != nil {
+		if err := unix.Fallocate(int(f.Fd()), 0, 0, mib<<20/parts); err != nil {
 			return fmt.Errorf("file %d: %w", i, err)
 		}
 	}
