@@ -69,8 +69,8 @@ func (b *batch) once(what string) bool {
 }
 
 // spec reads what the job runs, which the first start of a job has. It says once that the
-// local runtime uses a sandbox for each skill: what it refuses looks like a fault of the
-// program. A Spec that cannot be read is reported when the job is
+// local runtime uses a sandbox for each skill, for those who ask for everything: a sandbox is
+// what they expect, and what it refuses has a row of its own. A Spec that cannot be read is reported when the job is
 // resumed.
 func (b *batch) spec(body event.StartRun) {
 	if len(body.Spec) == 0 {
@@ -85,7 +85,7 @@ func (b *batch) spec(body event.StartRun) {
 		b.narrator.local = &spec.Isolation.Reach
 	}
 	if level := spec.Isolation.Sandbox; level.Restricts() && b.once("sandbox") {
-		b.add(Row{Kind: Start, Label: "Sandbox", Summary: "each skill runs in a sandbox of its own, and so do commands (level " + string(level) + ")"})
+		b.add(Row{Kind: Start, Label: "Sandbox", Summary: "each skill runs in a sandbox of its own, and so do commands (level " + string(level) + ")", Minor: true})
 	}
 }
 

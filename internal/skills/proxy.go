@@ -19,6 +19,7 @@ import (
 // proxyVariables returns the variables that make programs of a skill use its proxy and accept
 // its certificates. Programs disagree about the letter case of the names. Node ignores a proxy
 // unless it is told to use one. The proxy would refuse local addresses, so NO_PROXY names them.
+// npm looks for its own updates with any command, which would be reported as a blocked host.
 //
 // The address contains the token of the listener. Every skill has its own listener, so the token
 // of one skill does not give access to the hosts of another.
@@ -36,6 +37,7 @@ func (s *set) proxyVariables(skill string) map[string]string {
 		set(proxy, "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 		set("localhost,127.0.0.1,::1", "NO_PROXY", "no_proxy")
 		set("1", "NODE_USE_ENV_PROXY")
+		set("false", "npm_config_update_notifier")
 	}
 	return variables
 }

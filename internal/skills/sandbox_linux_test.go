@@ -219,7 +219,7 @@ func TestDecidedVariables(t *testing.T) {
 		if left := strings.Count(got, "http://mine:1"); left != strings.Count(got, "CORPORATE_URL=http://mine:1") {
 			t.Errorf("%s: %d variables are the user's: %s", who, left, got)
 		}
-		for _, want := range []string{"HOME=" + y.Sandboxes.Home + "/sandbox-", "TMPDIR=" + y.Sandboxes.Tmp + "/sandbox-", "NODE_USE_ENV_PROXY=1", "NODE_EXTRA_CA_CERTS=" + roots,
+		for _, want := range []string{"HOME=" + y.Sandboxes.Home + "/sandbox-", "TMPDIR=" + y.Sandboxes.Tmp + "/sandbox-", "NODE_USE_ENV_PROXY=1", "npm_config_update_notifier=false", "NODE_EXTRA_CA_CERTS=" + roots,
 			"SSL_CERT_FILE=" + roots, "REQUESTS_CA_BUNDLE=" + roots, "CURL_CA_BUNDLE=" + roots, "HTTPS_PROXY=http://perstack:", "NO_PROXY=localhost,127.0.0.1"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %s is missing in %s", who, want, got)

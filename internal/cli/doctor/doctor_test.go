@@ -151,7 +151,7 @@ func TestChecks(t *testing.T) {
 		}, "key.anthropic", OK, "key from ANTHROPIC_API_KEY in ", ""},
 		{"broken env file", func(p *patient) { p.file(".env", 0o600, "no assignment\n") }, "key", Fail, ".env:1", "fix the env file"},
 		{"no private files", func(*patient) {}, "files.modes", Info, "none yet", ""},
-		{"private files", func(p *patient) { p.file("../home/.local/state/perstack/seal.keys", 0o600, "") }, "files.modes", OK, "1 file;", ""},
+		{"private files", func(p *patient) { p.file("../home/.local/state/perstack/seal.keys", 0o600, "") }, "files.modes", OK, "no rights to 1 file", ""},
 		{"open seal key", func(p *patient) { p.file("../home/.local/state/perstack/seal.keys", 0o644, "") }, "files.modes", Fail, "seal.keys", "chmod go= "},
 		{"open credentials", func(p *patient) { p.file("../home/.config/perstack/credentials.json", 0o640, "") }, "files.modes", Fail, "credentials.json", "chmod go= "},
 		{"named credentials", func(p *patient) { p.set("GOOGLE_APPLICATION_CREDENTIALS", p.file("key.json", 0o604, "")) }, "files.modes", Fail, "key.json", "chmod go= "},

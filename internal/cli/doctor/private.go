@@ -41,7 +41,7 @@ func (x *examination) modes() []Check {
 	case seen == 0:
 		c.Status, c.Detail = Info, "there are none yet"
 	default:
-		c.Detail = wording.Count(seen, "file") + "; other users have no rights to them"
+		c.Detail = "other users have no rights to " + wording.Count(seen, "file")
 	}
 	return []Check{c}
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,8 +99,11 @@ func run(ctx context.Context, opts *Options) error {
 	return err
 }
 
-// Print writes the card for people, without the secrets that h knows.
-func (c *Card) Print(h *host.Host) string { return h.Secrets.Redact(c.text()) }
+// Print writes the card for people, without the secrets that h knows. It does not say that there
+// are no findings: the caller has its own.
+func (c *Card) Print(h *host.Host) string {
+	return h.Secrets.Redact(strings.TrimSuffix(c.text(), "\n"+noFindings+"\n"))
+}
 
 // Read reads the files of the project and puts the card of the Expert together. Secrets that a
 // command line of the file contains are in the card: what is printed must be redacted.

@@ -164,10 +164,12 @@ func (p *printer) requests(all []consent.Request) {
 	}
 }
 
+const noFindings = "No findings"
+
 func (p *printer) findings(all []Finding) {
 	p.WriteString("\n")
 	if len(all) == 0 {
-		p.line("No findings")
+		p.line(noFindings)
 		return
 	}
 	p.line("Findings")

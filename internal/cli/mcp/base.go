@@ -55,10 +55,10 @@ to an MCP client. Each line of standard input and output is one JSON message.
 
 The tools work in one directory, with the same protections as in a run: no path
 leads out of it, .env files and the history cannot be read, and perstack.toml cannot
-be changed. Only exec starts programs. They can use your files and network, as you
-can. On Linux they cannot gain more rights: sudo does not work, and programs started
-by root do not have its special rights. --omit exec leaves this tool out. With
---sandbox=auto they run in a sandbox, which can use the workspace and reaches no host.
+be changed. Only exec starts programs. They run in a sandbox, which can use the
+workspace and reaches no host. With --sandbox=off they can use your files and network,
+as you can. On Linux they cannot gain more rights: sudo does not work, and programs
+started by root do not have its special rights. --omit exec leaves this tool out.
 
 Most clients are configured under "mcpServers":
 
@@ -75,7 +75,7 @@ The server ends when the client closes its input. Exit codes: 0 closed, 1 failed
 signal.`,
 		Example: `  perstack mcp base
   perstack mcp base --workspace ./project --omit exec
-  perstack mcp base --workspace ./project --sandbox=auto
+  perstack mcp base --workspace ./project --sandbox=full
   perstack mcp base --pick readTextFile,listDirectory
   perstack mcp base --max-workspace-bytes 1000000000
   perstack mcp base --http --port 7777 --token-file ~/.perstack-token`,
