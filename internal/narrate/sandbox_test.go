@@ -2,12 +2,14 @@ package narrate
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // startIn is the start of a job with some isolation.
@@ -103,6 +105,20 @@ func TestHints(t *testing.T) {
 	} {
 		if d := cmp.Diff(c.want, blockedRow(t, c.start, c.body)); d != "" {
 			t.Errorf("-want +got\n%s", d)
+		}
+	}
+}
+
+// What the model hears of the sandbox in a container is shown with its command: there are no events
+// about it. With the runtime local, there are.
+func TestHintsInContainer(t *testing.T) {
+	c := event.ToolCall{ID: "c1", SkillName: event.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"cat","args":["/mnt/a"]}`)}
+	failed := ended(c, `{"error":"command failed with exit code 1","stderr":"cat: /mnt/a: Permission denied\n","hints":["/mnt/a is outside the sandbox"]}`)
+	failed.ToolResult.IsError = true
+	for runtime, want := range map[string]bool{job.Docker: true, job.Local: false} {
+		all := strings.Join(show(script(new(Narrator), startIn(t, runtime, job.Reach{}), turn("", "", c), failed)), "\n")
+		if strings.Contains(all, "sandbox: /mnt/a is outside the sandbox") != want {
+			t.Errorf("%s: %s", runtime, all)
 		}
 	}
 }

@@ -127,6 +127,12 @@ func (b *batch) result(result event.ToolResult) {
 		c.tool.SkillName, c.tool.ToolName = result.SkillName, result.ToolName
 	}
 	r := toolRow(c.tool, result, b.narrator.workspace)
+	if b.narrator.local == nil && r.State == Failed && strings.HasPrefix(r.SkillName, event.BaseSkill) {
+		// An engine in a container reports no hints, so those for the model are shown.
+		for _, hint := range parse([]byte(event.FirstText(result.Result))).texts("hints") {
+			r.Body = append(r.Body, Text{Text: "sandbox: " + hint})
+		}
+	}
 	if isCompletion(c.tool) && r.State != Done {
 		b.say()
 	}

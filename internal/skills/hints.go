@@ -114,6 +114,9 @@ func (s *set) reportServer(k *expert.Skill) func(event.Body) {
 				return // what is left of a path with a secret in it is another path
 			}
 			for _, h := range policy.Explain(b.Message, reach, name) {
+				if h.ByProxy {
+					continue
+				}
 				s.reportHint(event.SandboxHint{Kind: string(h.Kind), Path: h.Path, Host: h.Host, SkillName: k.Name, Command: h.Command, Message: h.Message})
 			}
 		}

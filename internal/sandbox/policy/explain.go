@@ -39,8 +39,8 @@ func Explain(stderr string, p *Policy, command string) []Hint {
 		if c == 0 {
 			continue
 		}
-		if c == unreachable {
-			x.network(line)
+		if c == unreachable || c == refused {
+			x.network(line, c)
 			continue
 		}
 		found := pathsIn(line)

@@ -77,6 +77,8 @@ func TestExplain(t *testing.T) {
 		"go network":     {"dial tcp: lookup modules.example.com on 127.0.0.53:53: no such host\n", []hint{{Kind: HintNetwork, Host: "modules.example.com"}}},
 		"pip":            {"HTTPSConnectionPool(host='packages.example.com', port=443): [Errno -3] Temporary failure in name resolution\n", []hint{{Kind: HintNetwork, Host: "packages.example.com"}}},
 		"ssh":            {"ssh: Could not resolve hostname git.example.com: Name or service not known\n", []hint{{Kind: HintNetwork, Host: "git.example.com"}}},
+		"curl, refused":  {"curl: (56) CONNECT tunnel failed, response 403\n", []hint{{Kind: HintNetwork, ByProxy: true}}},
+		"pip, refused":   {"HTTPSConnectionPool(host='packages.example.com', port=443): Cannot connect to proxy: OSError('Tunnel connection failed: 403 Forbidden')\n", []hint{{Kind: HintNetwork, Host: "packages.example.com", ByProxy: true}}},
 		"without a host": {"main.py: Network is unreachable\n", []hint{{Kind: HintNetwork}}},
 		"local":          {"getaddrinfo ENOTFOUND localhost\nconnect to 127.0.0.1: Network is unreachable\n", nil},
 	} {

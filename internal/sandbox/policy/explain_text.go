@@ -53,6 +53,7 @@ const (
 	missing
 	busy
 	unreachable
+	refused // by a proxy
 )
 
 // causes lists texts in any letter case, and the names of errors in capitals. The first that a line
@@ -65,6 +66,10 @@ func causes() []struct {
 		text  string
 		cause cause
 	}{
+		{"connect tunnel failed, response 403", refused},      // curl
+		{"received http code 403 from proxy", refused},        // older versions of it
+		{"tunnel connection failed: 403", refused},            // Python
+		{"could not be established, statuscode=403", refused}, // Node
 		{"could not resolve host", unreachable},
 		{"EAI_AGAIN", unreachable},
 		{"ENOTFOUND", unreachable},
@@ -152,7 +157,7 @@ func isPath(word string) bool {
 }
 
 // network adds a hint for the host that a line names.
-func (x *explainer) network(line string) {
+func (x *explainer) network(line string, c cause) {
 	if x.policy.HostNetwork {
 		return
 	}
@@ -163,7 +168,7 @@ func (x *explainer) network(line string) {
 	if a, err := netip.ParseAddr(host); err == nil && a.IsLoopback() {
 		return
 	}
-	x.add(Hint{Kind: HintNetwork, Host: host})
+	x.add(Hint{Kind: HintNetwork, Host: host, ByProxy: c == refused})
 }
 
 // hostIn returns the host in a line: the first one behind a word that announces it, else the

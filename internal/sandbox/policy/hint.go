@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // A HintKind says which part of a sandbox a program probably met.
 type HintKind string
@@ -20,7 +23,9 @@ type Hint struct {
 	// Path is absolute, or relative to the workspace if it is one of the protected paths there.
 	Path string `json:"path,omitzero"`
 	// Host is empty if the program did not name it.
-	Host    string `json:"host,omitzero"`
+	Host string `json:"host,omitzero"`
+	// ByProxy says that the proxy refused the host, and so has reported it.
+	ByProxy bool   `json:"byProxy,omitzero"`
 	Command string `json:"command,omitzero"` // the name of the program
 	// Message is for the model. It does not say whether a path outside the sandbox exists.
 	Message string `json:"message"`
@@ -38,6 +43,9 @@ func Refused(host, command string) Hint {
 func (h Hint) message(p *Policy) string {
 	switch h.Kind {
 	case HintNetwork:
+		if h.ByProxy {
+			return cmp.Or(h.Host, "the host") + " cannot be reached from the sandbox: its proxy allows only the hosts that are listed for the program"
+		}
 		network := "the sandbox has no network"
 		if p.Listener || len(p.Ports) > 0 {
 			network = "programs reach the network only through the proxy that HTTPS_PROXY names"

@@ -13,7 +13,8 @@ import (
 
 // explain says why a command probably failed, if its sandbox has to do with it: to the Run, and to
 // the model, which would try the same in another way otherwise. The proxy has reported the hosts
-// that it refused, so the model alone is told of these.
+// that it refused, so the model alone is told of these. A proxy outside of the container does not
+// tell this process, which then has to guess.
 func (s *Skill) explain(p *policy.Policy, command, stderr string, refused []string) (messages []string) {
 	if !p.Restricts() {
 		return nil
@@ -31,7 +32,9 @@ func (s *Skill) explain(p *policy.Policy, command, stderr string, refused []stri
 			continue
 		}
 		add(h)
-		s.opts.Report(hintEvent(h))
+		if !h.ByProxy {
+			s.opts.Report(hintEvent(h))
+		}
 	}
 	return messages
 }

@@ -44,6 +44,7 @@ func TestExecHints(t *testing.T) {
 		{object{"command": "false"}, nil, ""},
 		{object{"command": "sh", "args": []string{"-c", "echo 'curl: (56) CONNECT tunnel failed, response 403' >&2; exit 56"}}, []any{refused}, ""},
 		{object{"command": "sh", "args": []string{"-c", "echo 'Could not resolve host: a.example' >&2; exit 1"}}, []any{refused}, ""},
+		{object{"command": "bash", "args": []string{"-c", "echo 'curl: (56) CONNECT tunnel failed, response 403' >&2; exit 56"}}, []any{"the host cannot be reached from the sandbox: its proxy allows only the hosts that are listed for the program"}, ""},
 	} {
 		told = nil
 		got := b.mustFail("exec", c.args, "exit_code")
