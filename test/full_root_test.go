@@ -61,3 +61,42 @@ func TestRootFullDisk(t *testing.T) {
 	perstack(t, dir, "run", "--continue-job", "job")
 	checkEnd(t, dir, event.StatusCompleted)
 }
+
+// Programs have no rights of root: in the workspace of another user they can do what all users can,
+// and root is told so.
+func TestRootWorkspaceOfAnotherUser(t *testing.T) {
+	for _, level := range []string{"full", "landlock", "off"} {
+		t.Run(level, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{
+				"perstack.toml": slow["perstack.toml"], "notes.txt": "secret notes",
+				"cassette.toml": "[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"sh\", args = [\"-c\", \"cat notes.txt; echo x > new.txt\"] }\n[[turn]]\ntext = \"Done.\"\n",
+			} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chown(filepath.Join(dir, name), 65534, 65534); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chown(dir, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("perstack", "run", "writer", "go", "--output", "progress", "--sandbox", level)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+t.TempDir())
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if !strings.Contains(string(out), "the workspace belongs to another user") {
+				t.Errorf("root is not told: %s", out)
+			}
+			if strings.Contains(string(out), "secret notes") || !strings.Contains(string(out), "Permission denied") {
+				t.Errorf("the command read the file: %s", out)
+			}
+			if _, err := os.Lstat(filepath.Join(dir, "new.txt")); err == nil {
+				t.Error("the command made a file")
+			}
+		})
+	}
+}

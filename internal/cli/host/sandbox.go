@@ -21,6 +21,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
@@ -257,4 +258,19 @@ func completeValues(cmd *cobra.Command, flag string, values ...string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
+}
+
+// ForeignWorkspace returns a line that says what root can expect of programs in the workspace of
+// another user; empty for other users and for workspaces of root.
+func ForeignWorkspace(dir string) string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return "" // what opens the workspace reports the error
+	}
+	defer f.Close()
+	if os.Geteuid() != 0 || !userfile.Foreign(f) {
+		return ""
+	}
+	return "you are root, and the workspace belongs to another user: commands and skills run without the rights of root, " +
+		"so they can use there only what all users can; run perstack as that user"
 }

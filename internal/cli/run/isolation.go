@@ -18,6 +18,9 @@ func (pl *plan) checkSandbox(ctx context.Context) error {
 	if pl.spec.Runtime == job.Docker {
 		return pl.checkProxy()
 	}
+	if line := host.ForeignWorkspace(pl.spec.Workspace.Dir); line != "" && local.StartPrograms(pl.spec.Experts) {
+		pl.say("%s", line)
+	}
 	needed := local.Needed(pl.spec.Experts, pl.spec.Isolation.Sandbox)
 	if needed == "" {
 		pl.tellReach()
