@@ -65,6 +65,11 @@ func TestInsideFiles(t *testing.T) {
 	write(t, filepath.Join(c.Dir, "a.txt"), "from outside")
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, secret, "secret")
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0) // one of the machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
 	s := supervisor(t)
 	for name, tt := range map[string]struct{ script, want string }{
 		"workspace":        {`cat a.txt; pwd`, "from outside" + c.Dir},
@@ -80,6 +85,7 @@ func TestInsideFiles(t *testing.T) {
 		"first process":    {`readlink /proc/1/exe 2>/dev/null || echo unreadable; cat /proc/1/environ 2>/dev/null || echo unreadable`, "unreadable\nunreadable"},
 		"streams":          {`echo in | cat /dev/stdin; echo out >/dev/stdout; echo err >/dev/stderr; echo fd | cat /dev/fd/0`, "in\nout\nfd\nerr"},
 		"devices":          {`cat /dev/null; for d in zero random urandom full; do head -c 3 /dev/$d | wc -c; done; (echo x >/dev/full) 2>/dev/null || echo full`, "3\n3\n3\n3\nfull"},
+		"other terminals":  {`ls /dev/pts`, "ptmx"},
 		"terminal":         {`script -qec 'tty' /dev/null </dev/null | grep -c pts`, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {

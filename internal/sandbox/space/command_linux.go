@@ -10,9 +10,10 @@ import (
 )
 
 // CommandAttributes are those of the first process of a command, which the holder starts and
-// which calls [EnterCommand]. When that process ends, the kernel ends all others of the command.
+// which calls [EnterCommand]. When that process ends, the kernel ends all others of the command, and
+// when the holder ends, which is the first process of the namespace around, it ends this one.
 func CommandAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true}
 }
 
 // EnterCommand gives this process a /proc of its own, in which only its command is to be seen.

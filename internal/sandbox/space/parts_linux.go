@@ -139,7 +139,7 @@ func (c *collector) devices() {
 		_ = c.tree("/dev/"+name, "/dev/"+name, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
 	}
 	c.add(part{path: "/dev/pts", isDir: true, tree: -1, fs: "devpts", flags: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC,
-		options: []option{{"newinstance", ""}, {"ptmxmode", "0666"}, {"mode", "620"}}})
+		options: []option{{"ptmxmode", "0666"}, {"mode", "620"}}})
 	c.memory("/dev/shm", sharedSize, "1777")
 	for name, target := range map[string]string{"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
 		c.add(part{path: "/dev/" + name, tree: -1, link: target})
