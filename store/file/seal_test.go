@@ -113,6 +113,10 @@ func TestSealed(t *testing.T) {
 			if sealer == nil {
 				sealer = ours
 			}
+			// The quick check finds the same, but accepts a job of any project.
+			if err := at.CheckSeals(t.Context(), "job1", sealer); (err != nil) != (tt.refused && tt.fault != store.OtherProject) {
+				t.Errorf("quickly: %v", err)
+			}
 			j, err := at.WithSeal(sealer).Open(t.Context(), "job1")
 			if !tt.refused {
 				if err != nil {

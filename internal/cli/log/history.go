@@ -142,12 +142,14 @@ type listedJob struct {
 	info    store.JobInfo
 	err     error
 	project string // its path, with --all
+	store   store.Store
+	seal    error // what is wrong with its seals
 }
 
 func (a *everyProject) list(ctx context.Context) (all []listedJob) {
 	for _, p := range a.projects {
 		for info, err := range p.store.Jobs(ctx) {
-			all = append(all, listedJob{info, err, p.path})
+			all = append(all, listedJob{info: info, err: err, project: p.path, store: p.store})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b listedJob) int { return cmp.Compare(b.info.StartedAt, a.info.StartedAt) })
@@ -160,7 +162,7 @@ func jobsOf(ctx context.Context, s store.Store) (all []listedJob) {
 		return every.list(ctx)
 	}
 	for info, err := range s.Jobs(ctx) {
-		all = append(all, listedJob{info: info, err: err})
+		all = append(all, listedJob{info: info, err: err, store: s})
 	}
 	return all
 }

@@ -16,14 +16,19 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/file"
 )
 
 // list prints the jobs, newest first. Jobs that cannot be read are named in their
 // place, and the reasons are the error in the end.
 func list(ctx context.Context, opts *Options, s store.Store) error {
+	sealer, err := opts.verifier()
+	if err != nil {
+		sealer = nil // without a state directory there is no key
+	}
 	var jobs []listedJob
 	var unreadable []error
-	total, originals := 0, 0
+	total, originals, wrong := 0, 0, ""
 	for _, job := range jobsOf(ctx, s) {
 		if job.err != nil && job.info.ID == "" {
 			return job.err
@@ -41,10 +46,12 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 			unreadable = append(unreadable, err)
 		}
 		if total++; total > opts.Offset && (opts.Take == 0 || len(jobs) < opts.Take) {
+			if job.seal = job.checkSeal(ctx, sealer); job.seal != nil && wrong == "" {
+				wrong = job.info.ID
+			}
 			jobs = append(jobs, job)
 		}
 	}
-	var err error
 	switch {
 	case opts.JSON:
 		err = listJSON(opts.Host.Stdout, jobs)
@@ -56,10 +63,42 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 	if originals > 0 {
 		opts.tellOriginals(originals)
 	}
+	if wrong != "" && !opts.JSON && err == nil {
+		fmt.Fprintf(opts.Host.Stderr, "perstack: a job whose seal is missing or wrong may have been changed by another program; to find out, run: %s log %s --verify\n", opts.command(), terminal.CleanLine(wrong))
+	}
 	if err == nil && len(unreadable) > 0 {
 		err = &host.ExitError{Code: host.ExitFailure, Err: errors.Join(unreadable...)}
 	}
 	return err
+}
+
+// checkSeal says what is wrong with the seals of a job. Most are looked at in two places only; what
+// seems wrong there is read as a whole. A job that still runs is not looked at: its seals change.
+func (j *listedJob) checkSeal(ctx context.Context, sealer *store.Sealer) error {
+	s, ok := j.store.(*file.Store)
+	if !ok || sealer == nil || j.err != nil || j.info.Status == originalStatus || j.info.Status == event.JobRunning && !j.info.Interrupted {
+		return nil
+	}
+	err := s.CheckSeals(ctx, j.info.ID, sealer)
+	if err != nil {
+		_, err = store.VerifySeals(ctx, s, j.info.ID, sealer)
+	}
+	if !errors.As(err, new(*store.SealError)) && !errors.As(err, new(*store.DamageError)) {
+		return nil // nothing is known, such as with a key that cannot be read
+	}
+	return err
+}
+
+// sealNote is what the list says about a wrong seal.
+func (j *listedJob) sealNote() string {
+	fault, ok := errors.AsType[*store.SealError](j.seal)
+	switch {
+	case j.seal == nil:
+		return ""
+	case ok && fault.Fault == store.Unsealed:
+		return " (not sealed)"
+	}
+	return " (seal wrong)"
 }
 
 // unreadableStatus stands for the status of a job whose journal says nothing.
@@ -79,8 +118,12 @@ func listJSON(w io.Writer, jobs []listedJob) error {
 		info.Status = info.CurrentStatus()
 		line := struct {
 			Project string    `json:"project,omitzero"` // with --all
+			Seal    string    `json:"seal,omitzero"`    // what is wrong with it
 			Job     event.Job `json:",embed"`
-		}{job.project, info.Job}
+		}{Project: job.project, Job: info.Job}
+		if job.seal != nil {
+			line.Seal = job.seal.Error()
+		}
 		if err := writeJSON(out, line); err != nil {
 			return err
 		}
@@ -104,6 +147,7 @@ func listText(opts *Options, jobs []listedJob, total int) error {
 		if info.Imported != nil {
 			status += " (imported)"
 		}
+		status += job.sealNote()
 		columns := []string{info.ID, status, info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
 		if info.StartedAt > 0 {
 			columns[3] = strconv.Itoa(info.TotalSteps)

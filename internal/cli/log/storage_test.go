@@ -68,7 +68,6 @@ func TestReadsBesideAWriterAndWritesNothing(t *testing.T) {
 	dir := fileStore(t)
 	before := snapshot(t, dir)
 	for args, want := range map[string]string{
-		"":                             "livejob    running",
 		"--json":                       `"status":"interrupted"`,
 		"livejob":                      "Job: livejob (running)",
 		"livejob --json":               `"type":"startGeneration"`,
@@ -84,6 +83,10 @@ func TestReadsBesideAWriterAndWritesNothing(t *testing.T) {
 		if !strings.Contains(out, want) || errOut != "" || code != 0 {
 			t.Errorf("log %s: code %d, stderr %q, stdout without %q:\n%s", args, code, errOut, want, out)
 		}
+	}
+	if out, errOut, code := perstackLog(t, nil, "--storage", dir); code != 0 || !strings.Contains(out, "livejob    running  ") || !strings.Contains(out, "longjob    stoppedByError (not sealed)  ") ||
+		strings.Contains(out, "running (") || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "log brokenjob --verify") {
+		t.Errorf("list: code %d, stderr %q, stdout:\n%s", code, errOut, out)
 	}
 	// No program with a key has written it.
 	if _, errOut, code := perstackLog(t, nil, "longjob", "--verify", "--storage", dir); code != 1 || !strings.Contains(errOut, "job longjob is not sealed: record 1 has no seal") || !strings.Contains(errOut, "chain of all 30 records is intact") {
