@@ -83,7 +83,7 @@ func TestSearchRealWorktree(t *testing.T) {
 	want := &Protected{
 		Hidden: at("deep/.env"),
 		Frozen: append([]string{".git"}, at("config", "hooks", "worktrees/branch/commondir", "worktrees/branch/config.worktree")...),
-		Pinned: at("worktrees", "worktrees/branch"),
+		Pinned: at("deep", "worktrees", "worktrees/branch"),
 		Write:  at(""),
 	}
 	slices.Sort(want.Frozen)

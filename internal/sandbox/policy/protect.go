@@ -189,16 +189,19 @@ func (s *search) result() *Protected {
 	return p
 }
 
-// pin adds the directories around frozen paths: a program that renames one of them can put another
-// file in the place of the frozen one.
+// pin adds the directories around protected paths: a program that renames one of them can put another
+// file in the place of a frozen one. A hidden file keeps its mask when a directory around it is renamed,
+// but only in the sandboxes that exist by then: the next one would not find it where the search did.
 func (s *search) pin() {
-	for path := range s.frozen {
-		top := s.top(path)
-		if top == "" {
-			continue
-		}
-		for dir := filepath.Dir(path); len(dir) > len(top); dir = filepath.Dir(dir) {
-			s.pinned.add(dir)
+	for _, paths := range []set{s.frozen, s.hidden} {
+		for path := range paths {
+			top := s.top(path)
+			if top == "" {
+				continue
+			}
+			for dir := filepath.Dir(path); len(dir) > len(top); dir = filepath.Dir(dir) {
+				s.pinned.add(dir)
+			}
 		}
 	}
 }

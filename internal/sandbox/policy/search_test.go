@@ -67,7 +67,7 @@ func TestSearch(t *testing.T) {
 		"nothing": {files: []string{"a.txt", "src/config", "src/hooks/x", "perstack/main.go"}},
 		"env files": {
 			files: []string{".env", ".env.local", ".env.example", ".env.sample", "a/.env.template", "a/b/.env", "node_modules/x/.env", ".ENV.x", "x.env", ".envrc"},
-			want:  Protected{Hidden: []string{".ENV.x", ".env", ".env.local", "a/b/.env", "node_modules/x/.env"}},
+			want:  Protected{Hidden: []string{".ENV.x", ".env", ".env.local", "a/b/.env", "node_modules/x/.env"}, Pinned: []string{"a", "a/b", "node_modules", "node_modules/x"}},
 		},
 		"a directory with the name of an env file": {files: []string{".env/bin/python", ".env/.env"}, want: Protected{Hidden: []string{".env"}}},
 		"rules": {
@@ -102,11 +102,14 @@ func TestSearch(t *testing.T) {
 		},
 		"files that were moved into a repository": {
 			files: join(repository(".git"), []string{".git/objects/ab/x/.env", ".git/refs/heads/perstack.toml"}),
-			want:  Protected{Hidden: []string{".git/objects/ab/x/.env"}, Frozen: []string{".git/config", ".git/hooks"}, Pinned: []string{".git"}},
+			want: Protected{
+				Hidden: []string{".git/objects/ab/x/.env"}, Frozen: []string{".git/config", ".git/hooks"},
+				Pinned: []string{".git", ".git/objects", ".git/objects/ab", ".git/objects/ab/x"},
+			},
 		},
 		"links": {
 			files: []string{".env -> conf/secret", "conf/secret", "a/.env -> ROOT/conf/other", "conf/other", "b/.env -> nowhere", "c/.env -> /etc/hostname", "d/.env -> .."},
-			want:  Protected{Hidden: []string{".env", "a/.env", "b/.env", "c/.env", "conf/other", "conf/secret", "d/.env"}},
+			want:  Protected{Hidden: []string{".env", "a/.env", "b/.env", "c/.env", "conf/other", "conf/secret", "d/.env"}, Pinned: []string{"a", "b", "c", "conf", "d"}},
 		},
 		"links of links": {
 			files: []string{"perstack.toml -> one/file", "one -> two", "two/file -> ../three/file", "three/file"},
@@ -121,14 +124,14 @@ func TestSearch(t *testing.T) {
 			files: join(repository("store/x.git"), []string{".git -> store/x.git", "out/.git -> /home"}),
 			want:  Protected{Frozen: []string{".git", "out/.git", "store/x.git/config", "store/x.git/hooks"}, Pinned: []string{"out", "store", "store/x.git"}},
 		},
-		"a link to a directory is not followed": {files: []string{"up -> ..", "here -> .", "a/.env"}, want: Protected{Hidden: []string{"a/.env"}}},
+		"a link to a directory is not followed": {files: []string{"up -> ..", "here -> .", "a/.env"}, want: Protected{Hidden: []string{"a/.env"}, Pinned: []string{"a"}}},
 		"an old history":                        {files: []string{"perstack/jobs/j1/journal.jsonl", "perstack/.env"}, want: Protected{Hidden: []string{"perstack"}}},
 		"a history that is not in the root":     {files: []string{"a/perstack/jobs/j1/journal.jsonl"}},
 		"named": {
 			files:   []string{"config/keys.json", "tools/x/run.sh", "bin/server.js", "lib -> tools", "tools/.env"},
 			options: Options{Hide: []string{"config/keys.json", "gone"}, Protect: []string{"tools/", "lib/x", "none"}, Programs: []string{"bin/server.js", "bin/none", "/usr/bin/node", "../x", ""}},
 			want: Protected{
-				Hidden: []string{"config/keys.json", "tools/.env"}, Frozen: []string{"bin/server.js", "lib", "tools"}, Pinned: []string{"bin"}, Missing: []string{"gone", "none"},
+				Hidden: []string{"config/keys.json", "tools/.env"}, Frozen: []string{"bin/server.js", "lib", "tools"}, Pinned: []string{"bin", "config"}, Missing: []string{"gone", "none"},
 			},
 		},
 		"hidden wins": {
