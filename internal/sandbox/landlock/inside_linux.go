@@ -44,7 +44,7 @@ func (a Access) enter(abi int) error {
 	}
 	defer unix.Close(rules.fd)
 	allow := func(path string, tree, file uint64) error {
-		if err := rules.allow(path, tree, file); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
+		if err := rules.allow(path, nil, tree, file); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
 			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
 		}
 		return nil

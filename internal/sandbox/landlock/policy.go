@@ -36,6 +36,9 @@ type Policy struct {
 	Write []string
 	// Ports are the TCP ports that it can connect to, whatever the host.
 	Ports []uint16
+	// Changeable are trees in which programs can replace directories by links. No link is followed
+	// to a path of Read or Write in one of them.
+	Changeable []string
 }
 
 // ErrUnavailable means that the kernel cannot enforce a policy.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -108,13 +109,13 @@ func (p *Policy) restrictAccess() error {
 	}
 	defer unix.Close(rules.fd)
 	for _, path := range p.Read {
-		err := rules.allow(path, readTree, readFile)
+		err := rules.allow(path, p.Changeable, readTree, readFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
 		}
 	}
 	for _, path := range p.Write {
-		if err := rules.allow(path, writeTree, writeFile); err != nil {
+		if err := rules.allow(path, p.Changeable, writeTree, writeFile); err != nil {
 			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
 		}
 	}
@@ -161,8 +162,8 @@ func supported(abi int, access uint64) uint64 {
 }
 
 // allow lets a tree be used, or a file if it is one.
-func (r ruleset) allow(path string, tree, file uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+func (r ruleset) allow(path string, changeable []string, tree, file uint64) error {
+	fd, err := Open(path, changeable)
 	if err != nil {
 		return err
 	}
@@ -177,6 +178,30 @@ func (r ruleset) allow(path string, tree, file uint64) error {
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: supported(r.abi, access), Parent_fd: int32(fd)}
 	return r.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
+}
+
+// Open opens a path of a policy (O_PATH). A path in a tree that programs can change was resolved
+// before they started; one of them can have put a link on the way since then, which is an error.
+func Open(path string, changeable []string) (int, error) {
+	outer, below := "", ""
+	for _, tree := range changeable {
+		rest, ok := strings.CutPrefix(path, tree+"/")
+		if ok && (outer == "" || len(tree) < len(outer)) {
+			outer, below = tree, rest
+		}
+	}
+	if outer == "" {
+		return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	}
+	dir, err := unix.Open(outer, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	return unix.Openat2(dir, below, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
 }
 
 func (r ruleset) add(kind uintptr, rule unsafe.Pointer) error {

@@ -82,6 +82,16 @@ func (w Workspace) CanRead() bool {
 	return w.Path != "" && (w.Right == expert.WorkspaceRead || w.CanWrite())
 }
 
+// Changeable are the trees in which this program, or another one of the job, can replace
+// directories by links.
+func (p *Policy) Changeable() []string {
+	trees := slices.Clone(p.Write)
+	if p.Workspace.Path != "" {
+		trees = append(trees, p.Workspace.Path)
+	}
+	return trees
+}
+
 // A Cache is a directory whose changes go elsewhere.
 type Cache struct {
 	Path  string `json:"path"`           // where programs look for it

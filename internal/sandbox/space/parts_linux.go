@@ -42,7 +42,7 @@ const (
 
 // collect opens everything that the policy makes visible.
 func collect(p *policy.Policy) ([]part, error) {
-	c := collector{}
+	c := collector{changeable: p.Changeable()}
 	c.system()
 	c.devices()
 	c.add(part{path: "/proc", isDir: true, tree: -1, fs: "proc", flags: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC})
@@ -77,13 +77,21 @@ func isAbsent(err error) bool {
 }
 
 // A collector gathers the parts of a root directory.
-type collector struct{ parts []part }
+type collector struct {
+	parts      []part
+	changeable []string // trees in which programs can have put links
+}
 
 func (c *collector) add(m part) { c.parts = append(c.parts, m) }
 
 // tree adds a file or tree of the machine.
 func (c *collector) tree(path, source string, attributes uint64) error {
-	fd, err := cloneTree(unix.AT_FDCWD, source, attributes)
+	at, err := landlock.Open(source, c.changeable)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	fd, err := cloneTree(at, "", attributes)
 	if err != nil {
 		return err
 	}
