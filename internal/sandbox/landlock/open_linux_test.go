@@ -46,7 +46,7 @@ func TestOpenFollowsNoLinksOfPrograms(t *testing.T) {
 			for _, tree := range test.changeable {
 				trees = append(trees, at(tree))
 			}
-			fd, err := Open(at(test.path), trees)
+			fd, err := Open(at(test.path), trees, 0)
 			if err == nil {
 				unix.Close(fd)
 			}

@@ -163,7 +163,7 @@ func supported(abi int, access uint64) uint64 {
 
 // allow lets a tree be used, or a file if it is one.
 func (r ruleset) allow(path string, changeable []string, tree, file uint64) error {
-	fd, err := Open(path, changeable)
+	fd, err := Open(path, changeable, 0)
 	if err != nil {
 		return err
 	}
@@ -180,9 +180,10 @@ func (r ruleset) allow(path string, changeable []string, tree, file uint64) erro
 	return r.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
 }
 
-// Open opens a path of a policy (O_PATH). A path in a tree that programs can change was resolved
-// before they started; one of them can have put a link on the way since then, which is an error.
-func Open(path string, changeable []string) (int, error) {
+// Open opens a path of a policy (O_PATH, and flags). A path in a tree that programs can change was
+// resolved before they started; one of them can have put a link on the way since then, which is an
+// error.
+func Open(path string, changeable []string, flags int) (int, error) {
 	outer, below := "", ""
 	for _, tree := range changeable {
 		rest, ok := strings.CutPrefix(path, tree+"/")
@@ -191,7 +192,7 @@ func Open(path string, changeable []string) (int, error) {
 		}
 	}
 	if outer == "" {
-		return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 	}
 	dir, err := unix.Open(outer, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -86,7 +86,7 @@ func (c *collector) add(m part) { c.parts = append(c.parts, m) }
 
 // tree adds a file or tree of the machine.
 func (c *collector) tree(path, source string, attributes uint64) error {
-	at, err := landlock.Open(source, c.changeable)
+	at, err := landlock.Open(source, c.changeable, unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
