@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 )
 
 // DataName is the name of the directory for data of a skill: its own name, as far as a directory
@@ -76,7 +77,7 @@ func MakeData(in string) (string, func() error, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("make a directory for data of skills: %w", err)
 	}
-	return dir, func() error { return removeTree(dir) }, nil
+	return dir, func() error { return policy.RemoveTree(dir) }, nil
 }
 
 // NeedsData reports whether a skill has a directory for its data: a package writes beside its

@@ -80,7 +80,7 @@ func (c *Sandboxes) MakeDirs(workspace string) (*Sandboxes, func() error, error)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory for sandboxes: %w", err)
 	}
-	remove := func() error { return removeTree(dir) }
+	remove := func() error { return policy.RemoveTree(dir) }
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil {
 		err = writeOwner(real)
@@ -238,7 +238,7 @@ func (b *skillSandbox) remove() error {
 		errs = append(errs, f())
 	}
 	if b.sandboxes.full == nil {
-		errs = append(errs, removeTree(b.home), removeTree(b.tmp))
+		errs = append(errs, policy.RemoveTree(b.home), policy.RemoveTree(b.tmp))
 	}
 	return errors.Join(errs...)
 }

@@ -100,7 +100,7 @@ func (c Cache) makeDirs(ctx context.Context, at string, limit int64) error {
 		return err
 	}
 	if large {
-		if err := removeTree(ctx, at); err != nil {
+		if err := RemoveTree(at); err != nil {
 			return err
 		}
 	}
@@ -148,24 +148,4 @@ func largerThan(ctx context.Context, dir string, limit int64) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-// removeTree removes a directory. Some caches make their directories read-only, and the kernel
-// makes one that has no mode at all.
-func removeTree(ctx context.Context, dir string) error {
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil && !errors.Is(err, fs.ErrPermission):
-			return err
-		case e.IsDir():
-			return os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.RemoveAll(dir)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -98,6 +100,45 @@ func TestPrepareEmptiesLargeCaches(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A program can make directories below the length of a path. Later runs must still get their caches.
+func TestPrepareRemovesDeepCaches(t *testing.T) {
+	caches := []Cache{{Path: "/p", Upper: filepath.Join(tempDir(t), "go-mod")}}
+	s, err := Prepare(t.Context(), caches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	upper := s.Caches[0].Upper
+	fd, err := unix.Open(upper, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Repeat("d", 200)
+	for range 2 * unix.PathMax / len(name) {
+		if err := unix.Mkdirat(fd, name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		next, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(fd)
+		fd = next
+	}
+	unix.Close(fd)
+	if err := s.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Prepare(t.Context(), caches); err != nil {
+		t.Fatalf("%.200v", err)
+	}
+	if names, err := os.ReadDir(upper); err != nil || len(names) != 0 {
+		t.Errorf("the cache has %d names, %v", len(names), err)
+	}
+	if err := s.Release(); err != nil {
+		t.Fatal(err)
 	}
 }
 

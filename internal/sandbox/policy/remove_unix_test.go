@@ -1,6 +1,6 @@
 //go:build unix
 
-package skills
+package policy
 
 import (
 	"os"
@@ -73,7 +73,7 @@ func TestRemoveTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) }()
-	if err := removeTree(dir); err != nil {
+	if err := RemoveTree(dir); err != nil {
 		t.Errorf("%.200v", err)
 	}
 	if _, err := os.Lstat(dir); err == nil {
@@ -83,7 +83,7 @@ func TestRemoveTree(t *testing.T) {
 	if _, kept := os.Stat(filepath.Join(outside, "kept")); err != nil || kept != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("what a link leads to: %v, %v, %v", info.Mode(), err, kept)
 	}
-	if err := removeTree(dir); err != nil {
+	if err := RemoveTree(dir); err != nil {
 		t.Errorf("a second time: %v", err)
 	}
 }
