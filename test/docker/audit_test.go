@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/internal/audit"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
@@ -35,26 +36,55 @@ func checkAuditLeft(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// claims runs an audit.
-func claims(t *testing.T, program string) (all []audit.Claim) {
+// claims runs an audit. It returns the images that its containers had, too.
+func claims(t *testing.T, program string) (all []audit.Claim, images []string) {
 	t.Helper()
 	cmd := auditing(t, program)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	code := exitCode(t, cmd.Run())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	api, ended := daemon.Need(t), make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	code := -1
+	for code < 0 {
+		select {
+		case err := <-ended:
+			code = exitCode(t, err)
+		case <-time.After(100 * time.Millisecond): // containers live for seconds
+			images = append(images, imagesOf(t, api, cmd)...)
+		}
+	}
 	checkAuditLeft(t, cmd)
 	var report struct{ Claims []audit.Claim }
 	if err := json.Unmarshal(out.Bytes(), &report, json.MatchCaseInsensitiveNames(true)); err != nil {
 		t.Fatalf("exit code %d: %v: %s", code, err, &errs)
 	}
-	return report.Claims
+	slices.Sort(images)
+	return report.Claims, slices.Compact(images)
+}
+
+// imagesOf lists the images of the containers that an audit has.
+func imagesOf(t *testing.T, api *client.Client, cmd *exec.Cmd) (ids []string) {
+	t.Helper()
+	filter := make(client.Filters).Add("label", jobLabel(fmt.Sprint("audit", cmd.Process.Pid)))
+	found, err := api.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range found.Items {
+		ids = append(ids, c.ImageID)
+	}
+	return ids
 }
 
 // An audit verifies the promises of containers with containers, and leaves nothing behind.
 func TestAudit(t *testing.T) {
 	need(t)
 	want := strings.Fields("N1 N7 K1 K2 K3 K4 K6 K7 K8")
-	for _, c := range claims(t, daemon.Binary(t)) {
+	all, _ := claims(t, daemon.Binary(t))
+	for _, c := range all {
 		if slices.Contains(want, c.ID) && (c.Status != audit.Verified || !strings.Contains(c.Runtime, audit.Docker)) || c.Status == audit.Failed {
 			t.Errorf("%s is %s: %s: %s", c.ID, c.Status, c.Runtime, c.Reason)
 		}
@@ -102,7 +132,11 @@ func TestAuditOfMutants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed []string
-			for _, c := range claims(t, mutant.Build(t, "internal/runtimes/"+m.file, m.with, m.without)) {
+			all, images := claims(t, mutant.Build(t, "internal/runtimes/"+m.file, m.with, m.without))
+			for _, id := range images { // no other program uses them
+				daemon.RemoveImage(t, daemon.Need(t), id)
+			}
+			for _, c := range all {
 				if c.Status == audit.Failed {
 					failed = append(failed, c.ID)
 					t.Logf("%s: %s", c.ID, c.Reason)
