@@ -63,7 +63,8 @@ func container(s job.Settings) *Container {
 	}
 }
 
-// Programs are how programs are isolated with the runtime local, as the file says.
+// Programs are how programs are isolated with the runtime local, as the file and the user's own
+// configuration say.
 type Programs struct {
 	Level    string   `json:"level"` // the least one: off, auto, landlock or full
 	Readable []string `json:"readable,omitempty"`
@@ -77,7 +78,7 @@ type Programs struct {
 	DiskGrowth int64 `json:"diskGrowth"` // bytes
 }
 
-// programsOf returns how programs are isolated; nil with another runtime, and where the file says
+// programsOf returns how programs are isolated; nil with another runtime, and where no file says
 // nothing about it.
 func programsOf(s job.Settings, said job.Isolation) *Programs {
 	if s.Runtime != job.Local || said.Sandbox == "" && reflect.ValueOf(said.Reach).IsZero() && said.SandboxLimits == (job.SandboxLimits{}) {
