@@ -14,6 +14,12 @@ func Foreign(f *os.File) bool {
 	return err != nil || foreign(info)
 }
 
+// ForeignPath is [Foreign] for a path; false if that does not exist.
+func ForeignPath(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && foreign(info)
+}
+
 func foreign(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()

@@ -263,12 +263,7 @@ func completeValues(cmd *cobra.Command, flag string, values ...string) {
 // ForeignWorkspace returns a line that says what root can expect of programs in the workspace of
 // another user; empty for other users and for workspaces of root.
 func ForeignWorkspace(dir string) string {
-	f, err := os.Open(dir)
-	if err != nil {
-		return "" // what opens the workspace reports the error
-	}
-	defer f.Close()
-	if os.Geteuid() != 0 || !userfile.Foreign(f) {
+	if os.Geteuid() != 0 || !userfile.ForeignPath(dir) {
 		return ""
 	}
 	return "you are root, and the workspace belongs to another user: commands and skills run without the rights of root, " +
