@@ -245,7 +245,7 @@ func (x *sandboxProject) tests(ctx context.Context) (all []figure, err error) {
 		if err != nil {
 			return nil, err
 		}
-		rounds, err := x.compared(ctx, 5, trials...)
+		rounds, err := x.compared(ctx, 10, trials...)
 		if err != nil {
 			return nil, err
 		}
