@@ -59,10 +59,12 @@ const maxGitConfig = 64 << 10
 
 // Prepare returns the sandboxes at a level, and a function that removes what they leave.
 func (c *Sandboxes) Prepare(ctx context.Context, level expert.SandboxLevel, workspace string, m Machine) (*Sandboxes, func() error, error) {
+	own := *c
+	own.Reach.Read, own.Reach.Write = outside(workspace, c.Reach.Read), outside(workspace, c.Reach.Write)
 	if level != expert.SandboxFull {
-		return c.MakeDirs(workspace)
+		return own.MakeDirs(workspace)
 	}
-	full, err := c.inNamespaces(ctx, workspace, m)
+	full, err := own.inNamespaces(ctx, workspace, m)
 	return full, func() error { return nil }, err
 }
 
@@ -105,6 +107,12 @@ func (c *Sandboxes) inNamespaces(ctx context.Context, workspace string, m Machin
 	full := *c
 	full.full = n
 	return &full, nil
+}
+
+// outside returns those of some paths that are not in the workspace. There, the right of each skill
+// decides: a path that a project file names would be open without what protects the workspace.
+func outside(workspace string, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return isBelow(path, realPath(workspace)) })
 }
 
 // below returns those of some paths that are in a directory.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -65,7 +66,7 @@ func collect(p *policy.Policy) ([]part, error) {
 			return nil, fmt.Errorf("open the cache %s: %w", cache.Path, err)
 		}
 	}
-	if err := c.workspace(p.Workspace); err != nil {
+	if err := c.workspace(p); err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
 	return c.parts, nil
@@ -171,12 +172,17 @@ func (c *collector) cache(cache policy.Cache) error {
 // escape keeps a path from being read as a list of paths.
 func escape(path string) string { return strings.NewReplacer(`\`, `\\`, `:`, `\:`).Replace(path) }
 
-func (c *collector) workspace(w policy.Workspace) error {
+// workspace adds the workspace. Without a right to it, an empty directory takes its place in a tree
+// that contains it.
+func (c *collector) workspace(p *policy.Policy) error {
+	w := p.Workspace
 	switch {
 	case w.CanWrite():
 		return c.tree(w.Path, w.Path, readWrite)
 	case w.CanRead():
 		return c.tree(w.Path, w.Path, readOnly)
+	case isBelowAny(w.Path, slices.Concat(p.Read, p.Write)):
+		c.add(part{path: w.Path, isDir: true, tree: -1, fs: "tmpfs", flags: readOnly, options: []option{{"size", "16k"}, {"mode", "555"}}})
 	}
 	return nil
 }
