@@ -110,7 +110,7 @@ func Promises(m *Machine) []audit.Promise {
 		{ID: "L1", Area: "Models", Severity: high, Test: "internal/providers/wire.TestCheck, internal/providers/wire.TestAnswersAreBounded", Probe: m.modelServers,
 			Text: "Keys go to the configured host only, over HTTPS or to this machine. Answers of models have limits."},
 
-		{ID: "W1", Area: "Trust", Severity: critical, Test: "store/file.TestSealed, test.TestFullHistory", Probe: m.forgery,
+		{ID: "W1", Area: "Trust", Severity: critical, Test: "store/file.TestSealed, test.TestFullAttacks", Probe: m.forgery,
 			Text: "A history that your perstack did not seal is not continued."},
 		{ID: "W2", Area: "Trust", Severity: critical, Test: "internal/protect.TestMarks, test.TestTrustAfterKill", Probe: m.trustedFiles,
 			Text: "A trusted file that a job created or changed is not read until you accept it."},
