@@ -2,13 +2,13 @@ package probes
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -104,7 +104,7 @@ func (m *Machine) serve(ctx context.Context, attacks ...string) (*hostServers, e
 		if attack != hostile.Socket {
 			continue
 		}
-		for i, name := range []string{"@" + filepath.Base(dir) + "-" + strconv.Itoa(m.PID), filepath.Join(dir, "s")} {
+		for i, name := range []string{"@" + rand.Text(), filepath.Join(dir, "s")} {
 			if err := h.listen(ctx, attack, fmt.Sprint(i), name); err != nil {
 				h.end()
 				return nil, err
