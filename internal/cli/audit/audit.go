@@ -60,7 +60,8 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Short: "Test what perstack promises on this machine, or review an Expert",
 		Long: `Without an Expert, try to break every promise of SECURITY.md on this machine, with
 hostile programs, files and servers that are part of perstack. Each promise is verified,
-failed, or not available here, with the reason and the evidence.
+failed, or not available here, with the reason and the evidence. If you can use a Docker
+daemon, containers are attacked, too; nothing is pulled, and they are removed afterwards.
 
 With an Expert, print its capability card, for it and all Experts that it can reach, and
 what is wrong with it: packages that are not pinned, wildcards, a secret together with
