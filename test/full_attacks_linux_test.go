@@ -233,6 +233,7 @@ var insideAttacks = []insideAttack{
 		// Names that do not exist have no mount, so this has an effect at each level. The next run
 		// does not read what appeared.
 		name: "plant files that are read later, and close the workspace", id: "T5", works: anyLevel,
+		run:  atEach(anyLevel, ending{0, "later/perstack.toml appeared while job"}),
 		next: refusesAt(anyLevel, ".env.local did not exist before job"),
 		stage: func(_ *testing.T, p *attacked) ([]toolCall, func(*testing.T, outcome) bool) {
 			return []toolCall{sh("plant", `echo X=evil >.env.local; mkdir later; echo x >later/perstack.toml; chmod 0555 .`)},

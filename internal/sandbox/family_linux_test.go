@@ -141,20 +141,20 @@ func playChild(name, dir string) {
 	}
 }
 
-// onFirstThread calls f on the thread that the process began with, and never returns.
+// onFirstThread calls f on the thread that the process began with, and never returns. Each try
+// keeps a thread, so that the first one is left at last.
 func onFirstThread(f func()) {
-	for range 20 {
+	for range 200 {
+		tried := make(chan struct{})
 		go func() {
 			runtime.LockOSThread()
 			if unix.Gettid() == os.Getpid() {
 				f()
 			}
+			close(tried)
 			time.Sleep(time.Hour)
 		}()
-	}
-	runtime.LockOSThread()
-	if unix.Gettid() == os.Getpid() {
-		f()
+		<-tried
 	}
 	time.Sleep(time.Hour)
 }

@@ -33,7 +33,9 @@ func playWaste(how, then string) int {
 		return 1
 	}
 	if then == "wait" {
-		select {} // until it is killed
+		for { // until it is killed
+			_, _ = unix.Poll(nil, -1)
+		}
 	}
 	release()
 	fmt.Println("wasted")
