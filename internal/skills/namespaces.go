@@ -3,6 +3,7 @@ package skills
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -59,6 +60,9 @@ const maxGitConfig = 64 << 10
 
 // Prepare returns the sandboxes at a level, and a function that removes what they leave.
 func (c *Sandboxes) Prepare(ctx context.Context, level expert.SandboxLevel, workspace string, m Machine) (*Sandboxes, func() error, error) {
+	if err := c.checkState(level, m); err != nil {
+		return nil, nil, err
+	}
 	own := *c
 	own.Reach.Read, own.Reach.Write = outside(workspace, c.Reach.Read), outside(workspace, c.Reach.Write)
 	if level != expert.SandboxFull {
@@ -107,6 +111,21 @@ func (c *Sandboxes) inNamespaces(ctx context.Context, workspace string, m Machin
 	full := *c
 	full.full = n
 	return &full, nil
+}
+
+// checkState refuses a state directory in a tree that all programs read. It has the key that seals
+// the history. At level full, an empty directory takes the place of the user's home, with what is in it.
+func (c *Sandboxes) checkState(level expert.SandboxLevel, m Machine) error {
+	state, home := realPath(m.State), sandbox.Variable(m.Environ, "HOME")
+	if m.State == "" || level == expert.SandboxFull && filepath.IsAbs(home) && isBelow(state, realPath(home)) {
+		return nil
+	}
+	for _, tree := range c.System {
+		if isBelow(state, realPath(tree)) {
+			return fmt.Errorf("the state directory of perstack, %s, is in %s, which all programs in a sandbox can read; choose another with XDG_STATE_HOME", m.State, tree)
+		}
+	}
+	return nil
 }
 
 // outside returns those of some paths that are not in the workspace. There, the right of each skill

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,4 +84,42 @@ func TestSearchAgain(t *testing.T) {
 	want("with a directory that was missing", 3, "keys.json", "history")
 	now = now.Add(searchAgain)
 	want("later", 4, "keys.json", "history")
+}
+
+// The state directory has the key that seals the history, so no tree that all programs read can
+// contain it. At level full, programs do not see the user's home.
+func TestStateInASystemTree(t *testing.T) {
+	top := t.TempDir()
+	at := func(name string) string { return filepath.Join(top, name) }
+	for _, dir := range []string{"opt/state", "opt/ann/state", "home/state"} {
+		if err := os.MkdirAll(at(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("opt", at("link")); err != nil {
+		t.Fatal(err)
+	}
+	c := &Sandboxes{System: []string{at("missing"), at("opt")}}
+	for _, test := range []struct {
+		state, home  string
+		level        expert.SandboxLevel
+		wantsRefusal bool
+	}{
+		{"home/state", "home", expert.SandboxLandlock, false},
+		{"home/state", "home", expert.SandboxFull, false},
+		{"opt/state", "home", expert.SandboxLandlock, true},
+		{"opt/state", "home", expert.SandboxFull, true},
+		{"link/state", "home", expert.SandboxFull, true},
+		{"opt/ann/state", "opt/ann", expert.SandboxLandlock, true},
+		{"opt/ann/state", "opt/ann", expert.SandboxFull, false},
+		{"link/ann/state", "opt/ann", expert.SandboxFull, false},
+	} {
+		_, remove, err := c.Prepare(t.Context(), test.level, at("home/no-workspace"), Machine{State: at(test.state), Environ: []string{"HOME=" + at(test.home)}, Now: time.Now})
+		if err == nil {
+			err = remove()
+		}
+		if refused := err != nil && strings.Contains(err.Error(), "the state directory of perstack"); refused != test.wantsRefusal {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
 }

@@ -66,7 +66,7 @@ func collect(p *policy.Policy) ([]part, error) {
 			return nil, fmt.Errorf("open the cache %s: %w", cache.Path, err)
 		}
 	}
-	if err := c.workspace(p); err != nil {
+	if err := c.workspace(p.Workspace); err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
 	return c.parts, nil
@@ -174,14 +174,13 @@ func escape(path string) string { return strings.NewReplacer(`\`, `\\`, `:`, `\:
 
 // workspace adds the workspace. Without a right to it, an empty directory takes its place in a tree
 // that contains it.
-func (c *collector) workspace(p *policy.Policy) error {
-	w := p.Workspace
+func (c *collector) workspace(w policy.Workspace) error {
 	switch {
 	case w.CanWrite():
 		return c.tree(w.Path, w.Path, readWrite)
 	case w.CanRead():
 		return c.tree(w.Path, w.Path, readOnly)
-	case isBelowAny(w.Path, slices.Concat(p.Read, p.Write)):
+	case slices.ContainsFunc(c.parts, func(m part) bool { return m.tree >= 0 && strings.HasPrefix(w.Path, m.path+"/") }):
 		c.add(part{path: w.Path, isDir: true, tree: -1, fs: "tmpfs", flags: readOnly, options: []option{{"size", "16k"}, {"mode", "555"}}})
 	}
 	return nil
