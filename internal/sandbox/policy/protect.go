@@ -163,7 +163,6 @@ func split(path string) []string {
 // result turns what was found into the lists of a policy. What lies elsewhere is left out: no
 // program reaches it. So is what another entry covers.
 func (s *search) result() *Protected {
-	s.pin()
 	p := &Protected{Write: outermost(s.write), Ignored: s.ignored, Closed: s.relative(s.closed), Missing: s.missing}
 	hidden := s.inside(s.hidden)
 	frozen := s.inside(s.frozen)

@@ -19,6 +19,7 @@ const (
 	maxEnvFiles     = 1000
 	maxRepositories = 250
 	maxFrozen       = 5000
+	maxPinned       = 10_000
 	maxDepth        = 400  // directories that are open at once; no project is as deep
 	nameChunk       = 1024 // names of a directory in memory at once
 )
@@ -87,10 +88,10 @@ func Search(ctx context.Context, workspace string, o Options) (*Protected, error
 }
 
 // limits are fields so that tests reach them with few files.
-type limits struct{ names, env, repositories, frozen, depth int }
+type limits struct{ names, env, repositories, frozen, pinned, depth int }
 
 func defaultLimits() limits {
-	return limits{maxNames, maxEnvFiles, maxRepositories, maxFrozen, maxDepth}
+	return limits{maxNames, maxEnvFiles, maxRepositories, maxFrozen, maxPinned, maxDepth}
 }
 
 // A search collects absolute paths; result makes them relative.
@@ -133,7 +134,13 @@ func (s *search) run(ctx context.Context, o Options) error {
 	if old := filepath.Join(s.root, "perstack"); IsOldHistory(old) {
 		s.hide(old)
 	}
-	return s.named(o)
+	if err := s.named(o); err != nil {
+		return err
+	}
+	if s.pin(); len(s.pinned) > s.limits.pinned {
+		return s.tooMany("directories around files to protect", s.limits.pinned)
+	}
+	return nil
 }
 
 // walk searches a tree.

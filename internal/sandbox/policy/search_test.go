@@ -190,9 +190,10 @@ func TestSearchLimits(t *testing.T) {
 	}{
 		"names":        {limits{names: 10}, func(i int) string { return fmt.Sprintf("f%d", i) }, "more than 10 files; choose a smaller workspace"},
 		"env files":    {limits{names: 99, env: 10, frozen: 99}, func(i int) string { return fmt.Sprintf(".env.%d", i) }, "more than 10 env files"},
-		"repositories": {limits{names: 99, repositories: 10, frozen: 99, depth: 9}, func(i int) string { return fmt.Sprintf("d%d/.git/x", i) }, "more than 10 git repositories"},
-		"files .git":   {limits{names: 99, repositories: 10, frozen: 99, depth: 9}, func(i int) string { return fmt.Sprintf("d%d/.git", i) }, "more than 10 git repositories"},
-		"rules":        {limits{names: 99, frozen: 10, depth: 9}, func(i int) string { return fmt.Sprintf("d%d/perstack.toml", i) }, "more than 10 files that must not change"},
+		"repositories": {limits{names: 99, repositories: 10, frozen: 99, pinned: 99, depth: 9}, func(i int) string { return fmt.Sprintf("d%d/.git/x", i) }, "more than 10 git repositories"},
+		"files .git":   {limits{names: 99, repositories: 10, frozen: 99, pinned: 99, depth: 9}, func(i int) string { return fmt.Sprintf("d%d/.git", i) }, "more than 10 git repositories"},
+		"rules":        {limits{names: 99, frozen: 10, pinned: 99, depth: 9}, func(i int) string { return fmt.Sprintf("d%d/perstack.toml", i) }, "more than 10 files that must not change"},
+		"directories":  {limits{names: 99, env: 99, frozen: 99, pinned: 10, depth: 9}, func(i int) string { return fmt.Sprintf("d%d/.env", i) }, "more than 10 directories around files to protect"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := tempDir(t)
