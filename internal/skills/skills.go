@@ -163,6 +163,8 @@ func (s *set) base(k *expert.Skill) error {
 		Redact:    s.site.Parts.Secrets.Redact,
 		PID:       os.Getpid(),
 		Sandbox:   s.off(),
+
+		WithServers: slices.ContainsFunc(s.expert.Skills, func(k *expert.Skill) bool { return !k.IsBase() && k.StartsPrograms() }),
 	}
 	if in := s.sandboxOf(k); in != nil {
 		port, err := s.proxyPort(k.Name)

@@ -7,11 +7,12 @@ import (
 )
 
 // Threads are threads of this process that are confined by a policy, for calls that run
-// one after the other and in parallel. They are started in advance: when another program
-// has used up the processes of the user, a call that needed a new thread would crash this
-// process.
+// one after the other and in parallel. All of them are started by the first call: when another
+// program has used up the processes of the user, a later call that needed a new thread would crash
+// this process. A job can have thousands of Experts, most of which make no call.
 type Threads struct {
 	policy Policy
+	start  func()
 	jobs   chan *job
 	over   chan struct{}
 	end    func()
@@ -28,18 +29,30 @@ type job struct {
 
 var errOver = errors.New("the confined threads were closed")
 
-// NewThreads starts so many threads. [Threads.Close] ends them.
+// NewThreads returns so many threads, which [Threads.Start] or the first call starts.
+// [Threads.Close] ends them.
 func NewThreads(p *Policy, threads int) *Threads {
 	t := &Threads{policy: *p, jobs: make(chan *job), over: make(chan struct{})}
 	t.end = sync.OnceFunc(func() { close(t.over) })
-	for range threads {
-		go t.work()
-	}
+	t.start = sync.OnceFunc(func() {
+		for range threads {
+			go t.work()
+		}
+	})
 	return t
 }
 
+// Start starts the threads before the first call, for a caller that is about to start programs.
+func (t *Threads) Start() { t.start() }
+
 // Do calls f under the policy, like [Policy.Do]. It waits if all threads are busy.
 func (t *Threads) Do(f func()) error {
+	select {
+	case <-t.over:
+		return errOver
+	default:
+		t.start()
+	}
 	j := &job{call: f, done: make(chan struct{})}
 	select {
 	case t.jobs <- j:

@@ -208,3 +208,24 @@ func TestThreads(t *testing.T) {
 		t.Error("no error after the end")
 	}
 }
+
+// Threads that no call needs are not started; the first call starts all of them. After Close there
+// are none.
+func TestThreadsStart(t *testing.T) {
+	const n = 40
+	before := runtime.NumGoroutine()
+	threads := landlock.NewThreads(&landlock.Policy{}, n)
+	defer threads.Close()
+	if got := runtime.NumGoroutine() - before; got >= n {
+		t.Errorf("%d threads before the first call", got)
+	}
+	during := 0
+	if err := threads.Do(func() { during = runtime.NumGoroutine() - before }); err != nil || during < n {
+		t.Errorf("%d threads in the first call, want %d; %v", during, n, err)
+	}
+	closed := landlock.NewThreads(&landlock.Policy{}, n)
+	closed.Close()
+	if err := closed.Do(func() { t.Error("a call after Close was made") }); err == nil {
+		t.Error("no error after Close")
+	}
+}

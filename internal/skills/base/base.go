@@ -64,6 +64,8 @@ type Options struct {
 	// Redact removes secrets from a text before it is cut; nil leaves it. The engine redacts
 	// whole results, but does not recognize a part of a secret.
 	Redact func(string) string
+	// WithServers says that servers of the Expert run beside this skill.
+	WithServers bool
 	// PID is the number of this process, for healthCheck; 0 leaves it out.
 	PID int
 }
@@ -99,6 +101,9 @@ func New(opts Options) *Skill {
 	s := &Skill{opts: opts, started: opts.Now()}
 	if opts.Sandbox.Restricts() {
 		s.threads = workspaceThreads(opts.Sandbox.Workspace)
+		if opts.WithServers {
+			s.threads.Start()
+		}
 	}
 	return s
 }

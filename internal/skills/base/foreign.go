@@ -23,6 +23,7 @@ func Foreign(s skill.Skill, files *workspace.Workspace, in *policy.Policy) skill
 	own := &Skill{opts: Options{Workspace: files}}
 	if in.Restricts() {
 		own.threads = workspaceThreads(in.Workspace)
+		own.threads.Start()
 	}
 	return &foreign{Skill: s, own: own}
 }

@@ -68,6 +68,9 @@ func (s *Skill) onRestrictedThread(f func()) error {
 // startIn opens the directory in which a command starts. Outside of the workspace it is not
 // opened.
 func (s *Skill) startIn(ctx context.Context, cwd string) (dir *workspace.Dir, err error) {
+	if s.threads != nil {
+		s.threads.Start() // before the command does anything
+	}
 	if s.opts.Home != "" {
 		if cwd != "." {
 			return nil, &schema.Error{Field: "cwd", Problem: "cannot be chosen: commands have no right to the workspace, and start in a directory of their own"}
