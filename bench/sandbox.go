@@ -68,7 +68,7 @@ func newSandboxProject(dir string, p programs) (*sandboxProject, error) {
 		"npm/.npmrc":       "update-notifier=false\n", "npm/server.test.js": serverTestJS,
 	}
 	for i := range 10 {
-		files[fmt.Sprintf("services/%d/.env", i)] = "TOKEN=secret\n"
+		files[fmt.Sprintf("services/.env.%d", i)] = "TOKEN=secret\n"
 	}
 	for name, text := range files {
 		path := filepath.Join(x.dir, name)
