@@ -139,32 +139,32 @@ func TestTrustTimeOfCheck(t *testing.T) {
 	}
 }
 
-// On a terminal the user is asked. Only a yes accepts the file, and a signal ends the question.
+// On a terminal the user is asked once about all files. Only a yes accepts them, and a signal ends
+// the question.
 func TestTrustQuestion(t *testing.T) {
 	dir := planter(t, "echo A=b >.env; echo '# x' >>perstack.toml")
 	if out, code := runIn(t, dir, "run", "writer", "go", "--job-id", "job"); code != 0 {
 		t.Fatalf("%d, %s", code, out)
 	}
 	for _, tt := range []struct {
-		first, second string // what is typed
-		code          int
-	}{{"\n", "", 2}, {"n\n", "", 2}, {"maybe\n", "", 2}, {"\x04", "", 2}, {"\x03", "", 130}, {"y\n", "n\n", 2}, {"", "yes\n", 0}, {"", "", 0}} {
+		typed string
+		code  int
+	}{{"\n", 2}, {"n\n", 2}, {"maybe\n", 2}, {"\x04", 2}, {"\x03", 130}, {"yes\n", 0}, {"", 0}} {
 		var answers []testkit.Answer
-		if tt.first != "" {
-			answers = append(answers, testkit.Answer{After: "perstack.toml was changed during job job", Type: ""},
-				testkit.Answer{After: "Look at it first. Use it now? [y/N] ", Type: tt.first})
-		}
-		if tt.second != "" {
-			answers = append(answers, testkit.Answer{After: ".env did not exist before job job", Type: ""}, testkit.Answer{After: "[y/N] ", Type: tt.second})
+		if tt.typed != "" {
+			answers = []testkit.Answer{
+				{After: "perstack.toml was changed during job job"}, {After: ".env did not exist before job job"},
+				{After: "Look at them first. Use them now? [y/N] ", Type: tt.typed},
+			}
 		}
 		cmd := exec.Command("perstack", "run", "quiet", "go")
 		cmd.Dir = dir
 		out, err := testkit.OnTerminal(cmd, answers...)
 		if code := exitCode(t, err); code != tt.code {
-			t.Errorf("%q, then %q: %d, want %d:\n%s", tt.first, tt.second, code, tt.code, out)
+			t.Errorf("%q: %d, want %d:\n%s", tt.typed, code, tt.code, out)
 		}
-		if asked := strings.Count(string(out), "[y/N]"); asked != len(answers)/2 {
-			t.Errorf("%q, then %q: asked %d times:\n%s", tt.first, tt.second, asked, out)
+		if asked := strings.Count(string(out), "[y/N]"); asked != len(answers)/3 {
+			t.Errorf("%q: asked %d times:\n%s", tt.typed, asked, out)
 		}
 	}
 }
