@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/filelock"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -241,7 +242,7 @@ func (j *journal) abandon() error {
 	if j.f != nil {
 		// A process that another goroutine is starting inherits this file, and with it the
 		// lock, for a moment. If unlocking fails, closing releases it later.
-		_ = unlock(j.f)
+		_ = filelock.Release(j.f)
 		err = errors.Join(err, j.f.Close())
 	}
 	return errors.Join(err, j.dir.Close())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/internal/filelock"
 	identity "github.com/perstack-go/perstack/internal/owner"
 	"github.com/perstack-go/perstack/store"
 )
@@ -44,14 +45,14 @@ func acquire(ctx context.Context, f *os.File) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	for {
-		if ok, err := tryLock(f, true); ok || err != nil {
+		if ok, err := filelock.Try(f, true); ok || err != nil {
 			return ok, err
 		}
 		// A writer excludes a shared lock, a reader's probe does not.
-		if ok, err := tryLock(f, false); !ok || err != nil {
+		if ok, err := filelock.Try(f, false); !ok || err != nil {
 			return false, err
 		}
-		if err := unlock(f); err != nil {
+		if err := filelock.Release(f); err != nil {
 			return false, err
 		}
 		select {
@@ -64,11 +65,11 @@ func acquire(ctx context.Context, f *os.File) (bool, error) {
 
 // held reports whether a process writes the journal.
 func held(f *os.File) (bool, error) {
-	ok, err := tryLock(f, false)
+	ok, err := filelock.Try(f, false)
 	if !ok || err != nil {
 		return !ok, err
 	}
-	return false, unlock(f)
+	return false, filelock.Release(f)
 }
 
 // locked returns the error of a second writer, with what is known about the first.

@@ -54,21 +54,6 @@ func (d disk) syncDir(name string) error {
 	return nil
 }
 
-// tryLock takes the lock of an open file, shared or exclusive, and reports whether it
-// got it. The lock belongs to the open file, not to the process: two opens in one
-// process exclude each other. The kernel releases it when the process dies.
-func tryLock(f *os.File, exclusive bool) (bool, error) {
-	how := unix.LOCK_SH | unix.LOCK_NB
-	if exclusive {
-		how = unix.LOCK_EX | unix.LOCK_NB
-	}
-	err := uninterrupted(func() error { return unix.Flock(int(f.Fd()), how) })
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, os.NewSyscallError("flock", err)
-}
-
 // uninterrupted repeats a system call that a signal interrupts.
 func uninterrupted(call func() error) error {
 	for {
@@ -76,8 +61,4 @@ func uninterrupted(call func() error) error {
 			return err
 		}
 	}
-}
-
-func unlock(f *os.File) error {
-	return os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN))
 }
