@@ -1,0 +1,64 @@
+package snapshot
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Tree is a snapshot as a list of its paths. Paths have slashes; the root itself is not among them.
+type Tree map[string]Entry
+
+// Load returns all paths of a tree.
+func (s *Store) Load(id ID) (Tree, error) {
+	t := Tree{}
+	return t, s.load(t, id, "")
+}
+
+func (s *Store) load(t Tree, id ID, dir string) error {
+	entries, err := s.Tree(id)
+	for i := 0; err == nil && i < len(entries); i++ {
+		e := entries[i]
+		path := join(dir, e.Name)
+		t[path] = e
+		if e.Kind == Directory && e.Captured() {
+			err = s.load(t, e.ID, path)
+		}
+	}
+	return err
+}
+
+// Save stores a tree whose contents are stored. Directories need no IDs: they follow from what is
+// in them.
+func (s *Store) Save(t Tree) (ID, error) {
+	w := &writing{store: s}
+	defer w.end()
+	content := map[string][]Entry{} // of each directory
+	add := func(dir string) (ID, error) {
+		entries := content[dir]
+		slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+		data := encodeTree(entries)
+		id := identify(treeKind, data)
+		return id, w.add(treeKind, id, data)
+	}
+	// Backwards, what is in a directory comes before the directory.
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(t))) {
+		e := t[path]
+		if e.Kind == Directory && e.Captured() {
+			var err error
+			if e.ID, err = add(path); err != nil {
+				return ID{}, err
+			}
+		}
+		dir := Parent(path)
+		content[dir] = append(content[dir], e)
+	}
+	root, err := add("")
+	if err == nil {
+		_, err = w.commit()
+	}
+	return root, err
+}
+
+// Parent returns the directory of a path, "" for the root.
+func Parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
