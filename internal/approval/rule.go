@@ -1,0 +1,157 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
+)
+
+// The bounds of rules.
+const (
+	MaxRules    = 500
+	maxWords    = 64
+	maxExamples = 50
+)
+
+// An Origin says where a rule comes from.
+type Origin string
+
+// The origins.
+const (
+	FromProject Origin = "project"
+	FromUser    Origin = "user"
+	FromSystem  Origin = "system"
+)
+
+// Check returns what is wrong with a rule. warning names what is allowed and probably not meant.
+func Check(r job.Rule) (warning string, err error) {
+	if err := checkFields(r); err != nil {
+		return "", err
+	}
+	if err := checkCommand(r); err != nil {
+		return "", err
+	}
+	if err := checkExamples(r); err != nil {
+		return "", err
+	}
+	if r.Do != job.Allow && len(r.Command) > 0 && !slices.Contains(r.Command, anyWords) {
+		return fmt.Sprintf("it matches commands with exactly %d words; ** stands for any words", len(r.Command)), nil
+	}
+	return "", nil
+}
+
+func checkFields(r job.Rule) error {
+	switch {
+	case !slices.Contains(job.Verdicts(), string(r.Do)):
+		return fmt.Errorf("do is %s; write allow, ask or deny", wording.Quote(string(r.Do)))
+	case r.Tool == "" && r.Skill == "" && r.Expert == "" && len(r.Command) == 0 && r.Path == "" && r.Host == "" && len(r.Args) == 0:
+		return errors.New("it names no call; add tool, skill, expert, command, path, host or args")
+	case len(r.Command) > 0 && r.Tool != "" && r.Tool != execTool:
+		return fmt.Errorf("command is for the tool exec, and not for %s", wording.Quote(r.Tool))
+	case len(r.Env) > 0 && (r.Do != job.Allow || len(r.Command) == 0):
+		return errors.New("env is for rules that allow a command")
+	case r.Remember != nil && r.Do != job.Ask:
+		return errors.New("remember is for rules that ask")
+	case len(r.Match)+len(r.NotMatch) > 0 && len(r.Command) == 0:
+		return errors.New("match and notMatch are for rules with a command")
+	case len(r.Match)+len(r.NotMatch) > maxExamples:
+		return fmt.Errorf("it has more than %d examples", maxExamples)
+	}
+	for pointer := range r.Args {
+		if !strings.HasPrefix(pointer, "/") {
+			return fmt.Errorf("args has %s; write a JSON pointer, like /repo", wording.Quote(pointer))
+		}
+	}
+	return nil
+}
+
+func checkCommand(r job.Rule) error {
+	if len(r.Command) == 0 {
+		return nil
+	}
+	if len(r.Command) > maxWords {
+		return fmt.Errorf("the command has more than %d words", maxWords)
+	}
+	if slices.Contains(r.Command, "") {
+		return errors.New("the command has an empty word")
+	}
+	if r.Do != job.Allow {
+		return nil
+	}
+	program := r.Command[0]
+	if i := slices.Index(r.Command, anyWords); i >= 0 && i < len(r.Command)-1 {
+		return errors.New("in a rule that allows, ** stands last: words in the middle can change what a command does")
+	}
+	if strings.ContainsAny(program, "*/\\") {
+		return fmt.Errorf("a rule that allows needs the name of one program, and not %s", wording.Quote(program))
+	}
+	if isNamed(program, launchers) {
+		return fmt.Errorf("%s runs other programs, so a rule cannot say what it allows", program)
+	}
+	return nil
+}
+
+// checkExamples tries the examples of a rule.
+func checkExamples(r job.Rule) error {
+	for i, examples := range [][]string{r.Match, r.NotMatch} {
+		for _, example := range examples {
+			words, err := SplitCommand(example)
+			if err != nil {
+				return err
+			}
+			matches := matchesCommand(r, &Request{Tool: execTool, Command: words})
+			switch {
+			case i == 0 && !matches:
+				return fmt.Errorf("it does not match %s", wording.Quote(example))
+			case i == 1 && matches:
+				return fmt.Errorf("it matches %s", wording.Quote(example))
+			}
+		}
+	}
+	return nil
+}
+
+// matches reports whether a rule is about a request.
+func matches(r job.Rule, q *Request) bool {
+	for _, field := range [][2]string{{r.Tool, q.Tool}, {r.Skill, q.Skill}, {r.Expert, q.Expert}, {r.Host, q.Host}} {
+		if field[0] != "" && !matchText(field[0], field[1]) {
+			return false
+		}
+	}
+	if len(r.Command) > 0 && !matchesCommand(r, q) || r.Path != "" && !matchesPath(r.Path, q.Path) {
+		return false
+	}
+	for pointer, pattern := range r.Args {
+		value, ok := q.argument(pointer)
+		if !ok || !matchText(pattern, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesCommand compares the words of a command. A rule that allows means the program that its
+// name leads to on the system, so it matches the plain name alone, and no variables that it does not
+// list. Others match the name of the program wherever it lies.
+func matchesCommand(r job.Rule, q *Request) bool {
+	if q.Tool != execTool || len(q.Command) == 0 {
+		return false
+	}
+	words := q.Command
+	if r.Do != job.Allow {
+		words = slices.Clone(words)
+		words[0] = path.Base(words[0])
+	} else if q.InWorkspace || slices.ContainsFunc(q.Env, func(name string) bool { return !slices.Contains(r.Env, name) }) {
+		return false
+	}
+	return matchWords(r.Command, words, matchText)
+}
+
+func matchesPath(pattern, at string) bool {
+	return at != "" && matchWords(strings.Split(pattern, "/"), strings.Split(at, "/"), matchText)
+}
