@@ -30,7 +30,12 @@ var arrows = []arrow{
 	{"internal/secret", ""},
 	{"internal/terminal", ""},
 	{"internal/filename", ""},
+	{"internal/filelock", ""},
+	{"internal/opendir", ""},
+	{"internal/textdiff", ""},
 	{"internal/workspace", "internal/filename internal/wording"},
+	{"internal/workspace/snapshot", "internal/filelock internal/opendir internal/workspace"},
+	{"internal/workspace/rewind", "internal/opendir internal/workspace/snapshot"},
 	{"internal/owner", ""},
 	{"internal/privatefile", ""},
 	{"internal/userfile", ""},
@@ -47,14 +52,15 @@ var arrows = []arrow{
 	{"internal/egress/server", "internal/egress/... internal/sandbox internal/sandbox/policy internal/secret internal/terminal"},
 	{"internal/sandbox/probe", "expert internal/privatefile internal/sandbox/landlock internal/userfile"}, // its cache is a private file of the user
 	{"internal/sandbox/selfcheck", ""},
-	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filename internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
+	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filelock internal/filename internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
 	{"internal/narrate", values + "internal/wording"},
+	{"internal/approval", values + "internal/wording"},
 
 	// The interfaces. They do not know each other.
 	{"model", "rawjson event expert internal/wording"},
 	{"skill", "rawjson event expert internal/schema internal/skills/base/prompt internal/terminal internal/wording"},
 	{"store", "rawjson event expert"},
-	{"store/...", "rawjson event expert store internal/owner"},
+	{"store/...", "rawjson event expert store internal/filelock internal/owner"},
 
 	// What the files of a project say.
 	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},

@@ -15,7 +15,7 @@ var libraries = []struct {
 	{"github.com/go-json-experiment/json", "...", "strict JSON"},
 	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay internal/providers/replay/turns", "TOML"},
 	{"golang.org/x/text", "internal/filename internal/cli/lines", "Unicode forms of names, widths of characters"},
-	{"golang.org/x/sys", "internal/workspace internal/sandbox/... internal/owner internal/protect store/file internal/cli/host", "system calls"},
+	{"golang.org/x/sys", "internal/filelock internal/opendir internal/workspace/... internal/sandbox/... internal/owner internal/protect store/file internal/cli/host", "system calls"},
 	{"golang.org/x/net/publicsuffix", "internal/netaddr", "below which domains anybody can have a name"},
 	{"golang.org/x/net/http/httpproxy", "internal/egress", "which proxy the user configured for an address"},
 	{"golang.org/x/mod", "internal/manifest", "comparing versions"},
@@ -28,6 +28,7 @@ var libraries = []struct {
 	{"github.com/moby/moby/api", "internal/runtimes/docker internal/runtimes/docker/api", "the types of the API of Docker daemons"},
 	{"github.com/Microsoft/go-winio", "internal/runtimes/docker/api", "the pipe of a Docker daemon on Windows"},
 	{"golang.org/x/crypto", "internal/runtimes/docker", "authorities for images, where the system has no list of them"},
+	{"github.com/klauspost/compress/zstd", "internal/workspace/snapshot", "compression of stored files"},
 	{"github.com/spf13/cobra", "internal/cli/...", "commands"},
 	{"github.com/spf13/pflag", "internal/cli/...", "flags"},
 
