@@ -32,6 +32,7 @@ type fixture struct {
 	count int
 
 	storeDir string
+	options  snapshot.Options
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -42,7 +43,8 @@ func newFixture(t testing.TB) *fixture {
 	}
 	t.Cleanup(func() { store.Close() })
 	dir := t.TempDir()
-	return &fixture{t: t, dir: dir, storeDir: storeDir, store: store, taker: store.Taker(dir, snapshot.Defaults())}
+	options := snapshot.Defaults()
+	return &fixture{t: t, dir: dir, storeDir: storeDir, store: store, taker: store.Taker(dir, options), options: options}
 }
 
 func (f *fixture) path(name string) string { return filepath.Join(f.dir, name) }
