@@ -13,6 +13,7 @@ import (
 // A Kind says what has a name.
 type Kind byte
 
+// The kinds.
 const (
 	File Kind = iota + 1
 	Directory

@@ -3,6 +3,7 @@
 package opendir
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -216,7 +217,7 @@ func (d Dir) change(op, name string, call func() error) error {
 		if err = call(); err == nil {
 			return nil
 		}
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			err = nil
 		}
 	}

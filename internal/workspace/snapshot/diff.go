@@ -35,7 +35,7 @@ func (d *differ) trees(s *Store, before, after ID, dir string) error {
 	}
 	for len(a) > 0 || len(b) > 0 {
 		var old, now *Entry
-		order := 0
+		var order int
 		switch {
 		case len(a) == 0:
 			order = 1
