@@ -49,8 +49,8 @@ func tracked(e *snapshot.Entry) *snapshot.Entry {
 // writeFile writes the change of one file or link. One of the two can be nil.
 func writeFile(w io.Writer, store *snapshot.Store, path string, before, after *snapshot.Entry) error {
 	var head strings.Builder
-	fmt.Fprintf(&head, "diff --git %s %s\n", quote("a/"+path), quote("b/"+path))
 	from, to := quote("a/"+path), quote("b/"+path)
+	fmt.Fprintln(&head, "diff", "--git", from, to)
 	switch {
 	case before == nil:
 		fmt.Fprintf(&head, "new file mode %s\n", gitMode(after))
