@@ -18,7 +18,7 @@ import (
 
 // safeVariables are those that a command gets.
 var safeVariables = strings.Fields("PATH HOME SHELL TERM LANG LC_ALL TZ TMPDIR PWD HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy " +
-	"NODE_USE_ENV_PROXY NODE_EXTRA_CA_CERTS SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_CONFIG_NOSYSTEM")
+	"NODE_USE_ENV_PROXY npm_config_update_notifier NODE_EXTRA_CA_CERTS SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_CONFIG_NOSYSTEM")
 
 // harvestRows look for secrets and for files of others.
 func harvestRows(c Config) []Row {
