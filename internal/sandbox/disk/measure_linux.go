@@ -29,8 +29,9 @@ func (w *Watch) free(dir string) (space, error) {
 	}
 	size := cmp.Or(s.Frsize, s.Bsize)
 	id := uint64(uint32(s.Fsid.Val[0]))<<32 | uint64(uint32(s.Fsid.Val[1]))
+	total := int64(s.Blocks) * size
 	return space{
-		id: id, tells: s.Blocks > 0, total: int64(s.Blocks) * size,
+		id: id, tells: s.Blocks > 0, small: uint32(s.Type) == unix.TMPFS_MAGIC && total <= w.Limits.Bytes, total: total,
 		free: int64(s.Bfree) * size, left: int64(s.Bavail) * size, files: int64(s.Ffree),
 	}, nil
 }

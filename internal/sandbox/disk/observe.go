@@ -11,6 +11,7 @@ import (
 type space struct {
 	id    uint64 // tells file systems apart
 	tells bool   // whether it says how much is free
+	small bool   // in memory, and of a size that programs can fill
 	total int64  // bytes
 	free  int64  // bytes, with those reserved for root
 	left  int64  // bytes that this user can still write
@@ -63,7 +64,10 @@ func (w *Watch) started() map[string]space {
 
 func (o *observer) add(root string, s space) {
 	floor := min(minLeft, s.total/minLeftPart)
-	if s.left < floor {
+	switch {
+	case s.small: // such as /tmp of a container: its size is the limit, and the kernel enforces it
+		floor = 0
+	case s.left < floor:
 		floor = s.left / 2 // it was full before; programs can delete, but not take the rest
 	}
 	o.volumes[s.id] = &volume{root: root, last: s, floor: floor}

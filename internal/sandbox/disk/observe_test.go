@@ -85,6 +85,11 @@ func TestFloor(t *testing.T) {
 			t.Errorf("%+v: %d", tt, got)
 		}
 	}
+	o := observing(gib, gib)
+	o.add("/tmp", space{id: 8, tells: true, small: true, total: 16 << 20, left: 16 << 20})
+	if got := o.volumes[8].floor; got != 0 {
+		t.Errorf("a small file system in memory has to keep %d bytes", got)
+	}
 }
 
 func TestInterval(t *testing.T) {
