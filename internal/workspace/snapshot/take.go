@@ -13,14 +13,13 @@ import (
 
 // Options say what a snapshot captures.
 type Options struct {
-	Exclude       func(path string) bool // paths that are not captured, with slashes; can be nil
-	EnvFiles      bool                   // capture env files: programs can change them
-	MaxFileBytes  int64                  // a larger file is not captured
-	MaxBytes      int64                  // how much a snapshot reads, beginning with the smallest files
-	MaxEntries    int
-	MaxDepth      int
-	MaxTime       time.Duration
-	MaxStoreBytes int64
+	Exclude      func(path string) bool // paths that are not captured, with slashes; can be nil
+	EnvFiles     bool                   // capture env files: programs can change them
+	MaxFileBytes int64                  // a larger file is not captured
+	MaxBytes     int64                  // how much a snapshot reads, beginning with the smallest files
+	MaxEntries   int
+	MaxDepth     int
+	MaxTime      time.Duration
 
 	clock func() time.Time // of a test; nil for the system's
 }
@@ -30,7 +29,7 @@ func (o *Options) excludes(path string) bool { return o.Exclude != nil && o.Excl
 // Defaults returns the options that hold if the user sets none.
 func Defaults() Options {
 	return Options{
-		MaxFileBytes: 64 << 20, MaxBytes: 512 << 20, MaxEntries: 200_000, MaxDepth: 256, MaxTime: 30 * time.Second, MaxStoreBytes: 5 << 30,
+		MaxFileBytes: 64 << 20, MaxBytes: 512 << 20, MaxEntries: 200_000, MaxDepth: 256, MaxTime: 30 * time.Second,
 	}
 }
 
