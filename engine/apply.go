@@ -63,6 +63,8 @@ func (s State) apply(e event.Event) State {
 		if b.NewMessage != nil {
 			s = s.say(b.NewMessage)
 		}
+	case event.RuntimeNote:
+		s = s.say(b.NewMessage)
 	case event.ContinueToNextStep:
 		s.phase, s.CheckpointID = preparingForStep, b.NextCheckpointID
 		s.Step = Step{StartedAt: e.Timestamp}

@@ -195,10 +195,10 @@ const crashed = "the process ended before it could save"
 
 // closeCrashed records the end of Runs that a crash left open.
 func (x *execution) closeCrashed() error {
-	var open []State
-	x.recorder.view(func(h *History) { open = h.Open() })
-	for _, s := range open {
-		if _, err := x.recorder.record(s.interruptEvent(x.parts.Source, x.spec.JobID, crashed), recordOnly); err != nil {
+	var ends []event.Event
+	x.recorder.view(func(h *History) { ends = h.Interrupts(x.parts.Source) })
+	for _, e := range ends {
+		if _, err := x.recorder.record(e, recordOnly); err != nil {
 			return err
 		}
 	}

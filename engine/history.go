@@ -22,6 +22,8 @@ type History struct {
 	head   Point            // the newest checkpoint of the coordinator
 	last   store.Record     // the newest record, without its event
 	sealed string           // the project that sealed it
+	files  fileHistory
+	starts map[string]RunStart // of the coordinator's Runs
 
 	toolCalls int // that models have made in all Runs, without those that say that an Expert is done
 }
@@ -34,7 +36,7 @@ type Point struct {
 
 // NewHistory returns the history of a job that has no records yet.
 func NewHistory() *History {
-	return &History{runs: make(map[string]State), points: make(map[string]Point)}
+	return &History{runs: make(map[string]State), points: make(map[string]Point), starts: make(map[string]RunStart)}
 }
 
 // Load folds the journal of a job.
@@ -128,13 +130,20 @@ func (h *History) Apply(r store.Record) (before, after State) {
 		h.toolCalls += len(slices.DeleteFunc(slices.Clone(b.ToolCalls), isCompletion))
 	}
 	h.Job = h.Job.Apply(e)
+	h.files.apply(r)
+	h.noteStart(r, after)
 	h.last = store.Record{Seq: r.Seq, Line: r.Line, Seal: r.Seal}
 	h.sealed = cmp.Or(r.Project, h.sealed)
 
-	if e.IsTerminal() {
-		h.addPoint(Point{after, r.Seq})
-	} else if _, ok := e.Body.(event.ContinueToNextStep); ok {
+	switch b := e.Body.(type) {
+	case event.ContinueToNextStep:
 		h.addPoint(Point{before, r.Seq})
+	case event.Rewound:
+		h.head = h.points[b.Head]
+	default:
+		if e.IsTerminal() {
+			h.addPoint(Point{after, r.Seq})
+		}
 	}
 	return before, after
 }

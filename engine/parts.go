@@ -56,6 +56,12 @@ type Parts struct {
 	// one project. Without it, commands have no caches.
 	ToolCacheDir string
 
+	// SnapshotDir is where the states of workspaces are stored, so that files can be restored. It
+	// belongs to one project. Without it, nothing is stored.
+	SnapshotDir string
+	// Snapshots takes them. The runtime sets it.
+	Snapshots Snapshots
+
 	Log    *slog.Logger // default: nothing is logged
 	Source Source       // clock and ids; default: the system's
 
@@ -106,6 +112,13 @@ type Approver interface {
 	// an answer. Any other error ends the job as stoppedByError; when it is resumed, it asks
 	// again.
 	Ask(ctx context.Context, request event.Request) (event.Answer, error)
+}
+
+// Snapshots stores states of the workspace. Its methods are called from one goroutine at a time.
+type Snapshots interface {
+	// Take stores the present state and describes it. Outside, Busy and Reason are left to the
+	// engine.
+	Take(ctx context.Context) (event.WorkspaceSnapshot, error)
 }
 
 // ErrNoAnswer says that a question has no answer yet.

@@ -16,6 +16,7 @@ const (
 	StatusStoppedByError            Status = "stoppedByError"
 	StatusStoppedByLimit            Status = "stoppedByLimit"
 	StatusStoppedByInterrupt        Status = "stoppedByInterrupt"
+	StatusStoppedByApproval         Status = "stoppedByApproval"
 )
 
 // ExpertRef names an Expert as it was when it ran.

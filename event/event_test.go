@@ -12,11 +12,11 @@ func TestPredicates(t *testing.T) {
 		state: {
 			StartRun{}, StartGeneration{}, ResumeToolCalls{}, FinishAllToolCalls{}, CallTools{}, CallDelegate{},
 			CallInteractiveTool{}, ResolveToolResults{}, AttemptCompletion{}, FinishToolCall{}, Retry{}, ContinueToNextStep{},
-			LimitWarning{}, DefinitionChanged{},
+			LimitWarning{}, DefinitionChanged{}, RuntimeNote{}, ApprovalRequested{}, ApprovalAnswered{},
 		},
 		{kept: true, terminal: true}: {
 			CompleteRun{}, StopRunByInteractiveTool{}, StopRunByDelegate{}, StopRunByExceededMaxSteps{}, StopRunByError{},
-			StopRunByLimit{}, StopRunByInterrupt{},
+			StopRunByLimit{}, StopRunByInterrupt{}, StopRunByApproval{},
 		},
 		{kept: true, recordOnly: true}: {StartToolCall{}, EndToolCall{}},
 		{}: {
@@ -26,7 +26,8 @@ func TestPredicates(t *testing.T) {
 		{runtime: true}: {
 			InitializeRuntime{}, SkillStarting{}, SkillConnected{}, SkillStderr{}, SkillDisconnected{}, ToolProgress{},
 		},
-		{runtime: true, kept: true}: {DockerBuildProgress{}, DockerContainerStatus{}, ProxyAccess{}, SandboxCheck{}, SandboxHint{}},
+		{runtime: true, kept: true}: {DockerBuildProgress{}, DockerContainerStatus{}, ProxyAccess{}, SandboxCheck{}, SandboxHint{},
+			WorkspaceSnapshot{}, FilesRestoreStarted{}, FilesRestored{}, Rewound{}},
 	}
 	seen := make(map[Type]bool)
 	for w, bodies := range tests {
@@ -75,6 +76,7 @@ func TestEndStatus(t *testing.T) {
 		StatusStoppedByError:            StopRunByError{},
 		StatusStoppedByLimit:            StopRunByLimit{},
 		StatusStoppedByInterrupt:        StopRunByInterrupt{},
+		StatusStoppedByApproval:         StopRunByApproval{},
 	}
 	for want, b := range tests {
 		if got, ok := (Event{Body: b}).EndStatus(); !ok || got != want {

@@ -19,6 +19,7 @@ const (
 	JobStoppedByError           JobStatus = "stoppedByError"
 	JobStoppedByLimit           JobStatus = "stoppedByLimit"
 	JobStoppedByInterrupt       JobStatus = "stoppedByInterrupt"
+	JobStoppedByApproval        JobStatus = "stoppedByApproval"
 	JobInterrupted              JobStatus = "interrupted"
 )
 
@@ -91,7 +92,7 @@ func (j Job) end(status Status, at int64) Job {
 	default: // a job and its coordinator use the same words
 		j.Status = JobStatus(status)
 	}
-	if status != StatusStoppedByInteractiveTool {
+	if status != StatusStoppedByInteractiveTool && status != StatusStoppedByApproval {
 		j.FinishedAt = at
 	}
 	return j

@@ -32,8 +32,12 @@ var kinds = []*kind{
 	kindOf[StopRunByError]("stopRunByError", stateAudience, StatusStoppedByError),
 	kindOf[StopRunByLimit]("stopRunByLimit", stateAudience, StatusStoppedByLimit),
 	kindOf[StopRunByInterrupt]("stopRunByInterrupt", stateAudience, StatusStoppedByInterrupt),
+	kindOf[StopRunByApproval]("stopRunByApproval", stateAudience, StatusStoppedByApproval),
 	kindOf[LimitWarning]("limitWarning", stateAudience, noEnd),
 	kindOf[DefinitionChanged]("definitionChanged", stateAudience, noEnd),
+	kindOf[RuntimeNote]("runtimeNote", stateAudience, noEnd),
+	kindOf[ApprovalRequested]("approvalRequested", stateAudience, noEnd),
+	kindOf[ApprovalAnswered]("approvalAnswered", stateAudience, noEnd),
 	kindOf[StartToolCall]("startToolCall", recordAudience, noEnd),
 	kindOf[EndToolCall]("endToolCall", recordAudience, noEnd),
 	kindOf[StartStreamingReasoning]("startStreamingReasoning", streamAudience, noEnd),
@@ -53,6 +57,10 @@ var kinds = []*kind{
 	kindOf[ProxyAccess]("proxyAccess", keptAudience, noEnd),
 	kindOf[SandboxCheck]("sandboxCheck", keptAudience, noEnd),
 	kindOf[SandboxHint]("sandboxHint", keptAudience, noEnd),
+	kindOf[WorkspaceSnapshot]("workspaceSnapshot", keptAudience, noEnd),
+	kindOf[FilesRestoreStarted]("filesRestoreStarted", keptAudience, noEnd),
+	kindOf[FilesRestored]("filesRestored", keptAudience, noEnd),
+	kindOf[Rewound]("rewound", keptAudience, noEnd),
 }
 
 // A kind is a type of events.

@@ -96,6 +96,7 @@ type CallTools struct {
 // [EndToolCall] may or may not have had its effect.
 type StartToolCall struct {
 	ToolCallID string `json:"toolCallId"`
+	AllowedBy  string `json:"allowedBy,omitzero"` // the rule, grant or answer that allows it; empty for what is always allowed
 	Extra
 }
 
@@ -236,8 +237,9 @@ const (
 	LimitDepth     = "depth"
 	LimitLoop      = "loop"
 	LimitWorkspace = "workspace"
-	LimitDisk      = "disk"   // what programs in a sandbox added to the disk
-	LimitMemory    = "memory" // what programs in a sandbox used at once
+	LimitDisk      = "disk"     // what programs in a sandbox added to the disk
+	LimitMemory    = "memory"   // what programs in a sandbox used at once
+	LimitSnapshot  = "snapshot" // the files of the workspace cannot be stored, and must be
 )
 
 // LimitContext is what [LimitWarning] calls the model's context window, in tokens.
@@ -281,5 +283,11 @@ type DefinitionChanged struct {
 	Expert string `json:"expert"`
 	Before string `json:"before"`
 	After  string `json:"after"`
+	Extra
+}
+
+// RuntimeNote tells the model something about its surroundings that the conversation does not say.
+type RuntimeNote struct {
+	NewMessage *Message `json:"newMessage,omitzero"`
 	Extra
 }

@@ -73,20 +73,6 @@ func (r ToolResult) ErrorText() string {
 	return text
 }
 
-// A Request is something that a job asks its user while it runs.
-type Request struct {
-	JobID     string
-	RunID     string
-	ExpertKey string
-	// Question is the interactive tool call that waits for an answer.
-	Question ToolCall
-}
-
-// An Answer is what the user says to a [Request].
-type Answer struct {
-	Text string
-}
-
 // members is a JSON object of a model or a tool. A member of an unexpected type counts as
 // missing.
 type members map[string]rawjson.Value

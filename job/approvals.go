@@ -48,3 +48,31 @@ type Rule struct {
 	Match    []string `json:"match,omitempty"`    // commands that the rule must match
 	NotMatch []string `json:"notMatch,omitempty"` // and those that it must not
 }
+
+// An Origin says where rules come from.
+type Origin string
+
+// The origins.
+const (
+	FromProject Origin = "project"
+	FromUser    Origin = "user"
+	FromSystem  Origin = "system"
+)
+
+// Rules are the rules and the preset of one file.
+type Rules struct {
+	Origin Origin `json:"origin"`
+	Preset Preset `json:"preset,omitzero"` // empty if it says nothing
+	Rules  []Rule `json:"rules,omitempty"`
+}
+
+// Approvals say which tool calls are carried out, which are asked about, and which are refused.
+type Approvals struct {
+	Sources  []Rules `json:"sources,omitempty"`
+	AllowAll bool    `json:"allowAll,omitzero"` // each question is answered with yes
+	Plan     bool    `json:"plan,omitzero"`     // the job only plans, until the user accepts the plan
+	// SandboxOff says that the user turned the sandbox off: calls count as if they had one.
+	SandboxOff bool `json:"sandboxOff,omitzero"`
+	// TrustHints are skills whose servers are believed when they say that a tool only reads.
+	TrustHints []string `json:"trustHints,omitempty"`
+}

@@ -24,6 +24,9 @@ type Settings struct {
 
 	Runtime   string    `json:"runtime,omitzero"`
 	Isolation Isolation `json:"isolation,omitzero"`
+
+	Approvals Approvals `json:"approvals,omitzero"`
+	Snapshots Snapshots `json:"snapshots,omitzero"`
 }
 
 // Flags are the settings that the user gives for one run. They can also take a restriction

@@ -80,18 +80,9 @@ func (q *Request) argument(pointer string) (string, bool) {
 	return string(value), true
 }
 
-// A Source is the rules and the preset of one file.
-type Source struct {
-	Origin Origin
-	Preset job.Preset // empty if it says nothing
-	Rules  []job.Rule
-}
-
 // A Policy is all rules that count, and what earlier answers granted.
 type Policy struct {
-	Sources  []Source
-	AllowAll bool // each question is answered with yes
-	Plan     bool // the job only plans: nothing is changed
+	job.Approvals
 	// Granted reports whether an earlier answer covers a request.
 	Granted func(q *Request) (grant string, ok bool)
 }
@@ -206,7 +197,7 @@ func (p *Policy) raise(q *Request, d Decision) Decision {
 
 // restrictsCommands reports whether a rule asks about commands or denies them.
 func (p *Policy) restrictsCommands() bool {
-	return slices.ContainsFunc(p.Sources, func(s Source) bool {
+	return slices.ContainsFunc(p.Sources, func(s job.Rules) bool {
 		return slices.ContainsFunc(s.Rules, func(r job.Rule) bool {
 			return r.Do != job.Allow && (len(r.Command) > 0 || r.Tool != "" && matchText(r.Tool, execTool))
 		})

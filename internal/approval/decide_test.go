@@ -24,11 +24,11 @@ func TestPresets(t *testing.T) {
 		{preset(job.PresetAsk), "allow ask ask ask ask ask"},
 		{preset(job.PresetNever), "allow allow allow deny allow deny"},
 		{preset(job.PresetReadOnly), "allow deny deny deny deny deny"},
-		{Policy{AllowAll: true}, "allow allow allow allow allow allow"},
-		{Policy{AllowAll: true, Sources: preset(job.PresetNever).Sources}, "allow allow allow deny allow deny"},
-		{Policy{AllowAll: true, Sources: preset(job.PresetReadOnly).Sources}, "allow deny deny deny deny deny"},
-		{Policy{Plan: true}, "allow deny allow deny deny deny"},
-		{Policy{Plan: true, AllowAll: true}, "allow deny allow deny deny deny"},
+		{Policy{Approvals: job.Approvals{AllowAll: true}}, "allow allow allow allow allow allow"},
+		{Policy{Approvals: job.Approvals{AllowAll: true, Sources: preset(job.PresetNever).Sources}}, "allow allow allow deny allow deny"},
+		{Policy{Approvals: job.Approvals{AllowAll: true, Sources: preset(job.PresetReadOnly).Sources}}, "allow deny deny deny deny deny"},
+		{Policy{Approvals: job.Approvals{Plan: true}}, "allow deny allow deny deny deny"},
+		{Policy{Approvals: job.Approvals{Plan: true, AllowAll: true}}, "allow deny allow deny deny deny"},
 		{preset(job.PresetAuto, job.PresetAsk), "allow ask ask ask ask ask"},
 		{preset(job.PresetReadOnly, job.PresetAuto), "allow deny deny deny deny deny"},
 	} {
@@ -47,7 +47,7 @@ func TestPresets(t *testing.T) {
 
 func preset(all ...job.Preset) (p Policy) {
 	for _, preset := range all {
-		p.Sources = append(p.Sources, Source{FromUser, preset, nil})
+		p.Sources = append(p.Sources, job.Rules{Origin: job.FromUser, Preset: preset})
 	}
 	return p
 }
@@ -56,7 +56,9 @@ func command(words ...string) Request {
 	return Request{Tool: "exec", Skill: "@perstack/base", Expert: "dev", Class: Starts, Sandboxed: true, Command: words}
 }
 
-func rules(all ...job.Rule) *Policy { return &Policy{Sources: []Source{{FromUser, "", all}}} }
+func rules(all ...job.Rule) *Policy {
+	return &Policy{Approvals: job.Approvals{Sources: []job.Rules{{Origin: job.FromUser, Rules: all}}}}
+}
 
 func TestStrictestRuleCounts(t *testing.T) {
 	allow, ask, deny := job.Rule{Tool: "exec", Do: job.Allow}, job.Rule{Tool: "ex*", Do: job.Ask, Why: "careful"}, job.Rule{Expert: "dev", Do: job.Deny, Why: "no"}
@@ -94,7 +96,10 @@ func TestStricterRulesNeverLoosen(t *testing.T) {
 	}
 	verdicts := []job.Verdict{job.Allow, job.Ask, job.Deny}
 	for range 20_000 {
-		p := &Policy{AllowAll: random.IntN(4) == 0, Plan: random.IntN(4) == 0, Sources: []Source{{Origin: FromUser, Preset: job.Preset(pick("", "auto", "ask", "never", "read-only"))}}}
+		p := &Policy{Approvals: job.Approvals{
+			AllowAll: random.IntN(4) == 0, Plan: random.IntN(4) == 0,
+			Sources: []job.Rules{{Origin: job.FromUser, Preset: job.Preset(pick("", "auto", "ask", "never", "read-only"))}},
+		}}
 		if random.IntN(2) == 0 {
 			p.Granted = func(*Request) (string, bool) { return "grant", true }
 		}

@@ -18,16 +18,6 @@ const (
 	maxExamples = 50
 )
 
-// An Origin says where a rule comes from.
-type Origin string
-
-// The origins.
-const (
-	FromProject Origin = "project"
-	FromUser    Origin = "user"
-	FromSystem  Origin = "system"
-)
-
 // Check returns what is wrong with a rule. warning names what is allowed and probably not meant.
 func Check(r job.Rule) (warning string, err error) {
 	if err := checkFields(r); err != nil {

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"sort"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A FileState is a state of the workspace that the journal names. The states of a job are in the
+// order of its records: all its Runs and branches share the workspace.
+type FileState struct {
+	Seq    int64  // of the record
+	Tree   string // id of the state
+	Reason string // as [event.WorkspaceSnapshot] has it; empty after a restore
+	By     Author // who made what is different from the state before
+}
+
+// An Author is who changed files.
+type Author int
+
+// The authors.
+const (
+	JobAuthor     Author = iota // tool calls of the job, or a restore
+	OtherAuthor                 // the user, or programs that do not belong to the job
+	UnknownAuthor               // one or the other
+)
+
+// An OpenRestore is a restore of files that has begun and not ended.
+type OpenRestore struct {
+	Seq int64 // of the record
+	event.FilesRestoreStarted
+}
+
+// A RunStart is where a Run of the coordinator begins.
+type RunStart struct {
+	RunID string
+	Seq   int64         // of its first record
+	From  *event.Origin // the checkpoint that it continues; nil for a new conversation
+	Task  string        // the query of the user
+}
+
+// fileHistory is what a journal says about files.
+type fileHistory struct {
+	states  []FileState
+	restore *OpenRestore
+}
+
+// apply folds in one record.
+func (f *fileHistory) apply(r store.Record) {
+	switch b := r.Event.Body.(type) {
+	case event.WorkspaceSnapshot:
+		f.states = append(f.states, FileState{Seq: r.Seq, Tree: b.Tree, Reason: b.Reason, By: author(b)})
+	case event.FilesRestoreStarted:
+		f.restore = &OpenRestore{r.Seq, b}
+	case event.FilesRestored:
+		if f.restore != nil {
+			f.states = append(f.states, FileState{Seq: r.Seq, Tree: f.restore.Goal})
+			f.restore = nil
+		}
+	}
+}
+
+func author(b event.WorkspaceSnapshot) Author {
+	switch {
+	case !b.Outside:
+		return JobAuthor
+	case len(b.Busy) > 0:
+		return UnknownAuthor
+	}
+	return OtherAuthor
+}
+
+// Files returns the states of the workspace that the job recorded, oldest first.
+func (h *History) Files() []FileState { return h.files.states }
+
+// FilesBefore returns the newest state before a record: that of a checkpoint if seq is its record.
+func (h *History) FilesBefore(seq int64) (FileState, bool) {
+	i := sort.Search(len(h.files.states), func(i int) bool { return h.files.states[i].Seq >= seq })
+	if i == 0 {
+		return FileState{}, false
+	}
+	return h.files.states[i-1], true
+}
+
+// OpenRestore returns the restore that has begun and not ended; nil if there is none.
+func (h *History) OpenRestore() *OpenRestore { return h.files.restore }
+
+// LastRun returns the coordinator's Run that the job continues by default. It is false if there is
+// none, because the job has not begun or was rewound to its beginning.
+func (h *History) LastRun() (RunStart, bool) {
+	p, ok := h.Origin("")
+	if !ok {
+		return RunStart{}, false
+	}
+	start, ok := h.starts[p.State.RunID]
+	return start, ok
+}
+
+// noteStart notes the first record of a Run of the coordinator.
+func (h *History) noteStart(r store.Record, after State) {
+	b, ok := r.Event.Body.(event.StartRun)
+	if !ok || b.DelegatedBy != nil {
+		return
+	}
+	if _, known := h.starts[r.Event.RunID]; !known {
+		h.starts[r.Event.RunID] = RunStart{RunID: r.Event.RunID, Seq: r.Seq, From: b.From, Task: after.Task}
+	}
+}
+
+// Interrupts returns the events that end the Runs which a crash left open, the coordinator's last.
+func (h *History) Interrupts(source Source) (all []event.Event) {
+	for _, s := range h.Open() {
+		all = append([]event.Event{s.interruptEvent(source, h.Job.ID, crashed)}, all...)
+	}
+	return all
+}

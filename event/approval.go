@@ -1,0 +1,96 @@
+package event
+
+import "github.com/perstack-go/perstack/rawjson"
+
+// This file holds what a job asks its user: questions of an Expert, and the approval of tool calls.
+
+// A Request is something that a job asks its user while it runs.
+type Request struct {
+	JobID     string
+	RunID     string
+	ExpertKey string
+	// Question is the interactive tool call that waits for an answer.
+	Question ToolCall
+	// Approval is the tool call that waits for the user's permission; nil for a question.
+	Approval *Approval
+}
+
+// An Answer is what the user says to a [Request].
+type Answer struct {
+	Text string // to a question
+	// Allow, Scope and Reason answer an approval.
+	Allow  bool
+	Scope  string // how long it holds: one of the scopes; empty for once
+	Reason string // why it is denied, for the model
+}
+
+// Scopes of an answer.
+const (
+	ScopeOnce    = "once"
+	ScopeJob     = "job"
+	ScopeProject = "project"
+	ScopeAlways  = "always"
+)
+
+// An Approval is a tool call that a rule says to ask about.
+type Approval struct {
+	Call    ToolCall
+	Experts []string // keys, from the coordinator to the one that calls
+	Sandbox string   // what holds the effects: a level of sandbox, docker, or empty for nothing
+	ApprovalRequested
+}
+
+// An Effect says what a tool call would do.
+type Effect struct {
+	Kind    EffectKind               `json:"kind"`
+	Program string                   `json:"program,omitzero"` // of a command: the file that is run
+	Argv    []string                 `json:"argv,omitempty"`
+	Dir     string                   `json:"dir,omitzero"`  // that the command runs in
+	Env     []string                 `json:"env,omitempty"` // NAME=value, that the call sets
+	Path    string                   `json:"path,omitzero"`
+	Diff    string                   `json:"diff,omitzero"` // of a file tool
+	Host    string                   `json:"host,omitzero"` // host:port
+	Plan    string                   `json:"plan,omitzero"`
+	Unknown map[string]rawjson.Value `json:",embed"`
+}
+
+// An EffectKind is the kind of an [Effect].
+type EffectKind string
+
+// The kinds of effects.
+const (
+	CommandEffect EffectKind = "command"
+	FileEffect    EffectKind = "file"
+	ToolEffect    EffectKind = "tool" // of a skill, described by the arguments of the call
+	HostEffect    EffectKind = "host"
+	PathEffect    EffectKind = "path" // outside of the sandbox
+	PlanEffect    EffectKind = "plan"
+)
+
+// ApprovalRequested says that a tool call waits for the user's permission.
+type ApprovalRequested struct {
+	ToolCallID string `json:"toolCallId"`
+	Effect     Effect `json:"effect"`
+	Digest     string `json:"digest"`        // of everything that the answer is about
+	Rule       string `json:"rule"`          // what decided to ask
+	Why        string `json:"why,omitzero"`  // of the rule
+	Once       bool   `json:"once,omitzero"` // the answer holds for this call only
+	Extra
+}
+
+// ApprovalAnswered is the answer to [ApprovalRequested] with the same digest.
+type ApprovalAnswered struct {
+	ToolCallID string `json:"toolCallId"`
+	Digest     string `json:"digest"`
+	Allow      bool   `json:"allow"`
+	By         string `json:"by"` // user, timeout, or a program that answers for the user
+	Scope      string `json:"scope,omitzero"`
+	Reason     string `json:"reason,omitzero"`
+	Extra
+}
+
+// StopRunByApproval stops a Run that waits for the permission of the user.
+type StopRunByApproval struct {
+	End
+	Extra
+}
