@@ -47,6 +47,10 @@ func (r *run) prepareStep() event.Body {
 		}
 		return event.FinishAllToolCalls{ToolMessage: r.toolMessageRef(calls)}
 	}
+	if note := r.spec.Input.Note; note != "" && r.parent == nil && !r.noted {
+		r.noted = true
+		return event.RuntimeNote{NewMessage: r.userMessage("Note from the runtime: " + note)}
+	}
 	if warning, ok := r.limitWarning(); ok {
 		return warning
 	}

@@ -87,6 +87,8 @@ func (x *execution) execute(ctx context.Context) (result Result, err error) {
 	go func() {
 		defer close(done)
 		result, err = x.coordinate(ctx)
+		cancel()
+		x.snapshots.stop()
 	}()
 	defer func() {
 		// If a listener panics, the panic passes through here. All goroutines of the job
@@ -109,6 +111,7 @@ type execution struct {
 	budget      *budget            // of the whole job
 	spentBefore map[string]expense // by each Run in earlier executions, including its delegates
 	slots       chan struct{}      // one token for each Run that is working
+	snapshots   *snapshotter
 
 	specText rawjson.Value // for the coordinator's first start; nil once it is recorded
 }
@@ -120,6 +123,7 @@ func newExecution(spec job.Spec, specText rawjson.Value, parts Parts, rec *recor
 	}
 	x.budget = newBudget(nil, spec.Limits.Limits, parts.Source.Now(), 0)
 	rec.view(func(h *History) {
+		x.snapshots = newSnapshotter(&x.spec, &x.parts, h)
 		own := make(map[string]expense, len(h.runs))
 		for id, s := range h.runs {
 			s.spent.cost = model.Cost(x.price(s.Provider, s.Model), s.spent.Usage)
@@ -134,13 +138,20 @@ func newExecution(spec job.Spec, specText rawjson.Value, parts Parts, rec *recor
 // coordinate runs the coordinator, which runs everything else.
 func (x *execution) coordinate(ctx context.Context) (Result, error) {
 	var st start
+	var open []State // that a crash left so
 	var err error
-	x.recorder.view(func(h *History) { st, err = plan(x.spec, x.parts.Source, h) })
+	x.recorder.view(func(h *History) {
+		st, err = plan(x.spec, x.parts.Source, h)
+		open = h.Open()
+	})
 	if err != nil {
 		return Result{}, err
 	}
 	if err := x.closeCrashed(); err != nil {
 		return Result{}, StoreError(err)
+	}
+	if err := x.snapshotResume(ctx, open, st.runID); err != nil {
+		return Result{}, err
 	}
 	ctx, cancel := withTimeLimit(ctx, x.spec.Limits.MaxDuration)
 	defer cancel(nil)

@@ -107,9 +107,14 @@ type LimitError struct {
 	// Needs is the limit on tokens with which the next answer could at least begin, or the
 	// limit on tool calls with which the open calls could be carried out; 0 for other limits.
 	Needs float64
+
+	Why string // what made the job stop, of a limit without numbers
 }
 
 func (e *LimitError) Error() string {
+	if e.Why != "" {
+		return fmt.Sprintf("the limit on %s is reached: %s", e.Limit, e.Why)
+	}
 	return fmt.Sprintf("the limit on %s is reached: %g used, %g allowed", e.Limit, e.Used, e.Max)
 }
 

@@ -63,12 +63,12 @@ func (f *fileHistory) apply(r store.Record) {
 
 func author(b event.WorkspaceSnapshot) Author {
 	switch {
-	case !b.Outside:
-		return JobAuthor
-	case len(b.Busy) > 0:
+	case b.Unsure:
 		return UnknownAuthor
+	case b.Outside:
+		return OtherAuthor
 	}
-	return OtherAuthor
+	return JobAuthor
 }
 
 // Files returns the states of the workspace that the job recorded, oldest first.

@@ -31,6 +31,10 @@ type Follower struct {
 	crashed  map[string]bool   // Runs that a crash left open, until they are closed
 	early    []event.Event     // published before the first record, to be recorded after it
 	ended    bool              // the coordinator has ended for good
+
+	snapshots *snapshotter
+	touched   map[string]bool // Runs that started a call in their present step
+	limit     *LimitError     // that the host met
 }
 
 // Follow plans the job and returns its Follower. An error means that the job is invalid and
@@ -52,6 +56,7 @@ func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) 
 	if err := f.open(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	f.snapshots, f.touched = newSnapshotter(&f.spec, &f.parts, f.recorder.history), make(map[string]bool)
 	return f, nil
 }
 
@@ -108,6 +113,9 @@ func (f *Follower) Append(e event.Event) (store.Record, error) {
 		return store.Record{}, err
 	}
 	if err := f.openNew(); err != nil {
+		return store.Record{}, err
+	}
+	if err := f.storeFiles(e); err != nil {
 		return store.Record{}, err
 	}
 	if b, ok := e.Body.(event.StartRun); ok && len(b.Spec) > 0 {

@@ -110,6 +110,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 		}
 	}()
 	r.recorder.commitInBackground()
+	r.exec.snapshots.start(r.parentCtx)
 	if d := r.state.retryDelayMS; d > 0 {
 		if err := r.parts.Source.Sleep(ctx, time.Duration(d)*time.Millisecond); err != nil {
 			return nil, err

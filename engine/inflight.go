@@ -56,6 +56,9 @@ func (r *run) startCalls(ctx context.Context, calls []Call) error {
 			return err
 		}
 	}
+	if slices.ContainsFunc(calls, r.callChangesFiles) {
+		r.exec.snapshots.await(ctx)
+	}
 	f := &r.inFlight
 	if f.results == nil {
 		f.results = make(chan event.ToolResult, len(r.state.Step.Calls))
@@ -65,10 +68,17 @@ func (r *run) startCalls(ctx context.Context, calls []Call) error {
 	for _, c := range calls {
 		f.stages[c.ID] = stageStarted
 		f.running++
+		changesFiles := r.callChangesFiles(c)
+		if changesFiles {
+			r.exec.snapshots.begin(callKey{r.runID, c.ID})
+		}
 		go func() {
 			ctx, endNotes := r.withNotes(ctx)
 			result := r.callTool(ctx, c.ToolCall)
 			endNotes()
+			if changesFiles {
+				r.exec.snapshots.end(callKey{r.runID, c.ID})
+			}
 			results <- result
 		}()
 	}

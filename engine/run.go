@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -39,6 +40,7 @@ type run struct {
 	toolbox      *skill.Toolbox
 	inFlight     inFlight // tool calls that are running
 	reports      reportQueue
+	changesFiles bool          // a call of this step can change files
 	early        []event.Event // reports that were published before the first record
 	keptReports  int           // recorded, or to be
 	reportErr    error         // of a report that could not be recorded
@@ -46,6 +48,7 @@ type run struct {
 	tools        []model.Tool  // as the model is shown them
 	toolsVersion int           // of the toolbox that tools was made from
 
+	noted        bool // the model was told what the Spec notes
 	remindOfText bool // the model called tools where the final answer was requested
 
 	estimatedVersion int // toolsVersion+1 when a request was last estimated; 0 for never
@@ -138,6 +141,13 @@ func (r *run) loop(ctx context.Context, err error) (Result, error) {
 			body, err = r.stopByError(ctx, err), nil
 		}
 		r.publishReports() // reports that led to the event come before it
+		if err := r.snapshotAfter(ctx, body); err != nil {
+			if limit, ok := errors.AsType[*LimitError](err); !ok {
+				return r.abandon(err)
+			} else if !(event.Event{Body: body}).IsTerminal() {
+				body = r.stopByLimit(limit)
+			}
+		}
 		if err := r.record(body); err != nil {
 			return r.abandon(err)
 		}

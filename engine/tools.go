@@ -59,6 +59,9 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 		}
 	}
 	if next := r.callsToStart(calls); len(next) > 0 {
+		if err := r.snapshotBefore(ctx, next); err != nil {
+			return nil, err
+		}
 		for _, c := range next {
 			if !c.Started {
 				return event.StartToolCall{ToolCallID: c.ID}, nil

@@ -20,11 +20,12 @@ type WorkspaceSnapshot struct {
 	Tree   string `json:"tree"` // id of the state
 	Reason string `json:"reason"`
 	// Outside says that no tool call ran since the snapshot before, so others changed what is
-	// different. If calls are Busy all the same, it is not known who did.
+	// different.
 	Outside bool `json:"outside,omitzero"`
-	// Busy are the ids of the tool calls that were running. After a crash, they are those that ran
-	// when the process died.
-	Busy []string `json:"busy,omitempty"`
+	// Unsure says that it is not known who changed what is different: the process died meanwhile, or
+	// there should have been a snapshot in between that could not be taken.
+	Unsure bool     `json:"unsure,omitzero"`
+	Busy   []string `json:"busy,omitempty"` // ids of the tool calls that were running
 
 	Skipped    []SkippedFile `json:"skipped,omitempty"` // the first of those that could not be stored
 	SkippedAll int           `json:"skippedAll,omitzero"`

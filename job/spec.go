@@ -75,6 +75,8 @@ type Input struct {
 	TrustHistory bool `json:"trustHistory,omitzero"`
 	// From is the checkpoint to start from. Empty means the newest.
 	From string `json:"from,omitzero"`
+	// Note is told to the model once, as a note of the runtime.
+	Note string `json:"note,omitzero"`
 	// Answer is the user's answer to the pending question. Without a ToolCallID it
 	// answers the first one.
 	Answer *event.ToolAnswer `json:"answer,omitzero"`

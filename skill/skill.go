@@ -54,6 +54,9 @@ type Tool struct {
 	// ReadOnly says that the tool changes nothing. A tool can be repeatable and not
 	// read-only: one that writes the same file twice.
 	ReadOnly bool
+	// MemoryOnly says that the tool changes nothing but the memory of its skill: no files, and nothing
+	// outside.
+	MemoryOnly bool
 
 	// Digest is that of the whole definition as a server sent it, including members that are
 	// not kept here. It is empty for tools that do not come from a server.

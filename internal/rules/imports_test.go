@@ -87,7 +87,7 @@ var arrows = []arrow{
 	{"internal/runtimes/docker/inside", values + "model engine internal/providers internal/runtimes internal/runtimes/docker/hostlink " +
 		"internal/process internal/secret internal/terminal internal/sandbox/... internal/egress/server"},
 	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
-		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace internal/packages internal/sandbox/... internal/egress"},
+		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace/... internal/packages internal/sandbox/... internal/egress"},
 
 	// A security audit.
 	{"internal/audit", "internal/terminal internal/userfile internal/wording"},

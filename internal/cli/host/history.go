@@ -147,6 +147,9 @@ func (h History) Hidden() []string {
 	return append(own, h.others...)
 }
 
+// Files returns the directory with the stored states of workspaces.
+func (h History) Files() string { return filepath.Join(h.Dir, "files") }
+
 // Sealer returns what seals the jobs of the project, and checks those that it continues. It is
 // nil if the system names no state directory, where the key would be. The key is made when it is
 // first needed.

@@ -290,6 +290,8 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		DataDir:   project.history.Project.Skills(),
 		StateDir:  opts.Host.StatePath(),
 
+		SnapshotDir: project.history.Files(),
+
 		ToolCacheDir: project.history.Project.Caches(),
 		Log:          opts.logger(),
 		Source:       opts.Host.Source,

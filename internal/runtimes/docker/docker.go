@@ -88,6 +88,14 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 }
 
 func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
+	stored, err := runtimes.NewSnapshots(r.spec, r.parts, false) // no program of a container sees env files
+	if err != nil {
+		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+	}
+	if stored != nil {
+		r.parts.Snapshots = stored
+		defer runtimes.CloseSnapshots(stored, r.parts.Log)
+	}
 	follower, err := engine.Follow(ctx, r.spec, r.parts)
 	if err != nil {
 		return engine.Result{}, err
@@ -112,6 +120,11 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 	}
 	s := newSession(r, follower)
 	defer s.close()
+	defer func() { // the container is gone
+		if storeErr := follower.StoreLastFiles(); err == nil {
+			err = storeErr
+		}
+	}()
 
 	var on *Site
 	if err := s.while(func() (err error) {
@@ -127,6 +140,9 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		}
 	}()
 	document, err := r.document(on)
+	if err == nil {
+		err = follower.StoreFiles()
+	}
 	if err != nil {
 		return engine.Result{}, err
 	}

@@ -34,6 +34,7 @@ type session struct {
 	checked int      // outcomes of the self-test
 	checks  []string // those that failed
 	started bool     // the self-test is passed, and the engine at work
+	stopped bool     // the engine was told to stop because of a limit that the host met
 	end     *hostlink.End
 }
 
@@ -219,6 +220,8 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 		switch {
 		case s.failed != nil:
 			return s.failed
+		case s.stopped && grace == nil:
+			interrupted, grace = nil, time.After(saving)
 		case s.follower.Silent() != nil && interrupted != nil:
 			stop(hostlink.Stop{Reason: s.follower.Silent().Error()})
 		}

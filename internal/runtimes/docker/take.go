@@ -121,6 +121,13 @@ func (s *session) append(a hostlink.Append, t *talk) error {
 	if errors.Is(err, engine.ErrForged) {
 		return err
 	}
+	if limit := s.follower.Limit(); limit != nil && !s.stopped {
+		// The engine must know it before it starts the call that waits for this record.
+		s.stopped = true
+		if err := t.send(hostlink.Down{Stop: &hostlink.Stop{Reason: limit.Error(), Limit: (*hostlink.Limit)(limit)}}); err != nil {
+			return err
+		}
+	}
 	return t.send(hostlink.Down{Done: done(a.ID, record.Seq, err)})
 }
 

@@ -41,6 +41,16 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 	}
 	defer at.close()
 	site, files := at.site, at.site.Workspace
+	if parts.Container == nil { // else the host stores files
+		stored, err := runtimes.NewSnapshots(spec, parts, spec.Isolation.Sandbox != expert.SandboxFull)
+		if err != nil {
+			return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+		}
+		if stored != nil {
+			parts.Snapshots = stored
+			defer runtimes.CloseSnapshots(stored, parts.Log)
+		}
+	}
 	open := announce(site.Open, at.lacks)
 	limitPrograms(spec, parts, site.Commands, cancel)
 	if size := limitSize(spec, files, cancel); size != nil {

@@ -7,7 +7,7 @@ type thinkArgs struct {
 	NextThoughtNeeded *bool  `json:"nextThoughtNeeded,omitzero" jsonschema:"whether another thought should follow"`
 }
 
-var _ = tools.add(define("think", (*Skill).think, repeatable)) // the count is recorded with the result, or not at all
+var _ = tools.add(define("think", (*Skill).think, repeatable, memoryOnly)) // the count is recorded with the result, or not at all
 
 func (s *Skill) think(_ context.Context, args thinkArgs) answer {
 	return answer{body: struct {

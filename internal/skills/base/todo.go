@@ -7,7 +7,7 @@ type todoArgs struct {
 	CompletedTodos []float64 `json:"completedTodos,omitzero" jsonschema:"ids of items to mark as completed"` // fractions are ignored, not an error
 }
 
-var _ = tools.add(define("todo", (*Skill).todo)) // a second run adds the items again
+var _ = tools.add(define("todo", (*Skill).todo, memoryOnly)) // a second run adds the items again
 
 // A todoList is the body of the answers of todo and clearTodo.
 type todoList struct {

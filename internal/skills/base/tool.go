@@ -26,6 +26,7 @@ func (all table) add(t *tool) *tool {
 type tool struct {
 	name       string
 	readOnly   bool
+	memoryOnly bool
 	repeatable bool
 	// restrictsItself says that the tool uses restricted threads where it has to. The other tools
 	// run on them as a whole.
@@ -39,6 +40,7 @@ type tool struct {
 type trait func(*tool)
 
 func readOnly(t *tool)        { t.readOnly, t.repeatable = true, true }
+func memoryOnly(t *tool)      { t.memoryOnly = true }
 func repeatable(t *tool)      { t.repeatable = true }
 func restrictsItself(t *tool) { t.restrictsItself = true }
 
@@ -83,7 +85,7 @@ func (t *tool) describe(p prompt.Prompt) (skill.Tool, error) {
 	arguments, err := schemas.ReadFile("schemas/" + t.name + ".json")
 	return skill.Tool{
 		Name: p.Name, Title: p.Title, Description: p.Description, InputSchema: bytes.TrimSpace(arguments),
-		ReadOnly: t.readOnly, Repeatable: t.repeatable, Checked: true, Ours: true,
+		ReadOnly: t.readOnly, MemoryOnly: t.memoryOnly, Repeatable: t.repeatable, Checked: true, Ours: true,
 	}, err
 }
 

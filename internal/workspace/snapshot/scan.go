@@ -99,6 +99,9 @@ func (s *scan) directory(ctx context.Context, d opendir.Dir, path string, names 
 func (s *scan) seen(path, name string, info opendir.Info, at place, siblings []string, was *node) node {
 	n := node{entry: Entry{Name: name, Kind: info.Kind, Mode: info.Mode}, stamp: info.Stamp}
 	s.result.Entries++
+	if path == ".git" && info.Kind == File {
+		s.result.GitOutside = true
+	}
 	switch {
 	case s.result.Entries > s.options.MaxEntries:
 		n.entry.Flags = NotCaptured

@@ -43,6 +43,7 @@ type Snapshot struct {
 	SkippedAll int       // how many there are
 	Torn       []string  // files that changed while they were read
 	HardLinks  int       // files with several names; each is captured for itself
+	GitOutside bool      // the repository lies elsewhere: .git is a file
 	Incomplete string    // entries, depth or time: not everything was looked at
 }
 

@@ -83,6 +83,7 @@ type Limit struct {
 	Used  float64 `json:"used"`
 	Max   float64 `json:"max"`
 	Needs float64 `json:"needs,omitzero"`
+	Why   string  `json:"why,omitzero"`
 }
 
 // A Down is a line that goes in. One member is set.
