@@ -269,6 +269,8 @@ type bench struct {
 	record               func(store.Record) error
 	redact               func(string) string
 	approver             Approver
+	files                Snapshots
+	snapshots            job.Snapshots
 	lean                 bool
 	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
 	events               []event.Event                                               // of the newest run
@@ -334,7 +336,7 @@ func (b *bench) spec(in job.Input) job.Spec {
 	}
 	spec := job.Spec{
 		JobID: "job", Expert: b.expert.Key, Experts: append([]*expert.Expert{b.expert}, b.team...), Input: in,
-		Settings:   job.Settings{Provider: b.provider, Model: b.provider, Limits: limits, Runtime: b.runtime, Isolation: b.isolation},
+		Settings:   job.Settings{Provider: b.provider, Model: b.provider, Limits: limits, Runtime: b.runtime, Isolation: b.isolation, Snapshots: b.snapshots},
 		Workspace:  job.Workspace{Dir: "/ws"},
 		Models:     map[string]expert.ModelEntry{b.provider: {ContextWindow: b.window}},
 		Prices:     b.prices,
@@ -385,7 +387,7 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 			}
 			return nil
 		},
-		Approver: b.approver,
+		Approver: b.approver, Snapshots: b.files,
 	}
 	if b.redact != nil {
 		parts.Secrets = redactor(b.redact)

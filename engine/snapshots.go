@@ -208,7 +208,7 @@ func (s *snapshotter) doubt() {
 // in one state and not in the next.
 const maxWaitForLook = 250 * time.Millisecond
 
-// await waits until nobody looks at the workspace, for a while.
+// await waits while the workspace is looked at, but not long.
 func (s *snapshotter) await(ctx context.Context) {
 	if s.source == nil {
 		return
@@ -236,13 +236,13 @@ func (s *snapshotter) start(ctx context.Context) {
 		return
 	}
 	s.warm.Do(func() {
+		select {
+		case s.scanning <- struct{}{}:
+		default: // a state is being stored already
+			return
+		}
 		s.warming.Go(func() {
-			select {
-			case s.scanning <- struct{}{}:
-				defer func() { <-s.scanning }()
-			case <-ctx.Done():
-				return
-			}
+			defer func() { <-s.scanning }()
 			if _, err := s.source.Take(ctx); err != nil && ctx.Err() == nil {
 				s.log.Debug("the files of the workspace could not be stored ahead of time", "error", err)
 			}
@@ -250,7 +250,7 @@ func (s *snapshotter) start(ctx context.Context) {
 	})
 }
 
-// stop waits until nobody looks at the workspace.
+// stop waits until the look that start began has ended.
 func (s *snapshotter) stop() { s.warming.Wait() }
 
 // changesFiles reports whether a call of a tool can change files. What servers say of their tools

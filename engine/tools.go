@@ -59,7 +59,11 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 		}
 	}
 	if next := r.callsToStart(calls); len(next) > 0 {
-		if err := r.snapshotBefore(ctx, next); err != nil {
+		err := r.snapshotBefore(ctx, next)
+		if limit, ok := errors.AsType[*LimitError](err); ok {
+			return r.stopByLimit(limit), nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		for _, c := range next {

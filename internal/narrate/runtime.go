@@ -133,6 +133,7 @@ func reached(limit string) string {
 		event.LimitDepth:     "The limit on the depth of delegation was reached.",
 		event.LimitLoop:      "The Expert repeated itself.",
 		event.LimitWorkspace: "The workspace grew too large.",
+		event.LimitSnapshot:  "The files of the workspace cannot be stored.",
 		event.LimitDisk:      "Programs added too much to the disk, three times.",
 		event.LimitMemory:    "Programs used too much memory, three times.",
 	}[limit], "The limit was reached: "+cmp.Or(limit, "unknown"))

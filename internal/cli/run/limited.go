@@ -54,6 +54,8 @@ func (o *output) limited(r engine.Result) error {
 	case event.LimitToolCalls:
 		key = "maxToolCalls"
 		said = fmt.Sprintf("%.0f of %.0f tool calls are used (maxToolCalls), and the model requested %.0f more, which perstack did not carry out", l.Used, l.Max, l.Needs-l.Used)
+	case event.LimitSnapshot:
+		return fmt.Errorf("stopped: %s, and [snapshots] has mode = %q; resume with: %s", terminal.CleanLine(cmp.Or(l.Why, "the files of the workspace cannot be stored")), job.SnapshotsRequired, o.opts.again(r.JobID))
 	case event.LimitDisk, event.LimitMemory:
 		return o.programs(r, l)
 	case event.LimitDuration:
