@@ -88,6 +88,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"resume", func() ([]figure, error) { return resume(ctx, dir, binaries) }},
 		{"workspace", func() ([]figure, error) { return workspaceRead(ctx, dir) }},
 		{"protect", func() ([]figure, error) { return trustRecord(ctx, dir) }},
+		{"snapshots", func() ([]figure, error) { return snapshots(ctx, dir) }},
 		{"limits", func() ([]figure, error) { return diskLimits(ctx, dir) }},
 		{"sandbox", func() ([]figure, error) { return sandboxes(ctx, dir, binaries) }},
 		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},

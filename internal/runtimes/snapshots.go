@@ -72,6 +72,9 @@ func SnapshotOptions(spec job.Spec, envFiles bool) (snapshot.Options, error) {
 			hidden[filepath.ToSlash(rest)] = true
 		}
 	}
+	if len(hidden)+len(globs) == 0 {
+		return o, nil
+	}
 	o.Exclude = func(path string) bool {
 		if hidden[path] {
 			return true

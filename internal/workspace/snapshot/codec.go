@@ -12,28 +12,29 @@ const (
 	zstdCodec byte = 1
 )
 
-// A codec compresses and decompresses. It is made when it is first needed: a run that changes
-// nothing needs none.
-type codec struct {
+// A compressor takes several megabytes, so one pack has it and not the store, which is open for as
+// long as a job runs. It is made when it is first needed.
+type compressor struct {
 	encoder func() (*zstd.Encoder, error)
-	decoder func() (*zstd.Decoder, error)
 	buffer  []byte
 }
 
-func newCodec() *codec {
-	return &codec{
-		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
-			return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
-		}),
-		decoder: sync.OnceValues(func() (*zstd.Decoder, error) {
-			return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxObject))
-		}),
-	}
+func newCompressor() *compressor {
+	return &compressor{encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	})}
+}
+
+// newDecoder returns a function that makes a decoder when it is first called.
+func newDecoder() func() (*zstd.Decoder, error) {
+	return sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxObject))
+	})
 }
 
 // compress returns what to store. It is valid until the next call. What hardly becomes smaller is
 // stored as it is, because reading that costs nothing.
-func (c *codec) compress(content []byte) (used byte, stored []byte) {
+func (c *compressor) compress(content []byte) (used byte, stored []byte) {
 	encoder, err := c.encoder()
 	if err != nil || len(content) < 64 {
 		return rawCodec, content
@@ -45,7 +46,7 @@ func (c *codec) compress(content []byte) (used byte, stored []byte) {
 	return zstdCodec, c.buffer
 }
 
-func (c *codec) decompress(r record) ([]byte, error) {
+func (s *Store) decompress(r record) ([]byte, error) {
 	switch r.codec {
 	case rawCodec:
 		if len(r.stored) != r.size {
@@ -53,7 +54,7 @@ func (c *codec) decompress(r record) ([]byte, error) {
 		}
 		return r.stored, nil
 	case zstdCodec:
-		decoder, err := c.decoder()
+		decoder, err := s.decoder()
 		if err != nil {
 			return nil, err
 		}

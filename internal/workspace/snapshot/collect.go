@@ -133,7 +133,7 @@ func (p *pack) bytesOf(needed map[ID]bool) (sum int64, err error) {
 // replace writes the needed objects of old packs to a new one, and removes the old ones. It returns
 // how many bytes became free.
 func (s *Store) replace(old []*pack, needed func(ID) bool) (free int64, err error) {
-	w, err := newPack(s.packDir, s.codec)
+	w, err := newPack(s.packDir)
 	if err != nil {
 		return 0, err
 	}

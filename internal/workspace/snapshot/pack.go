@@ -35,7 +35,7 @@ const (
 // A packWriter writes a pack. Nothing can read it before it is committed.
 type packWriter struct {
 	dir    opendir.Dir
-	codec  *codec
+	codec  *compressor
 	file   *os.File
 	out    *bufio.Writer
 	offset int64
@@ -44,12 +44,12 @@ type packWriter struct {
 }
 
 // newPack begins a pack in the directory.
-func newPack(dir opendir.Dir, c *codec) (*packWriter, error) {
+func newPack(dir opendir.Dir) (*packWriter, error) {
 	f, err := dir.Create(rand.Text()+unfinishedSuffix, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	w := &packWriter{dir: dir, codec: c, file: f, out: bufio.NewWriterSize(f, 256<<10), rows: map[ID]int64{}}
+	w := &packWriter{dir: dir, codec: newCompressor(), file: f, out: bufio.NewWriterSize(f, 256<<10), rows: map[ID]int64{}}
 	if err := w.write([]byte(packMagic)); err != nil {
 		w.discard()
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	"github.com/perstack-go/perstack/internal/opendir"
@@ -24,8 +24,8 @@ func (n *node) child(name string) *node {
 	if n == nil {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(n.children, name, func(c node, name string) int { return strings.Compare(c.entry.Name, name) })
-	if !ok {
+	i := sort.Search(len(n.children), func(i int) bool { return n.children[i].entry.Name >= name })
+	if i == len(n.children) || n.children[i].entry.Name != name {
 		return nil
 	}
 	return &n.children[i]
@@ -75,7 +75,7 @@ func (s *scan) directory(ctx context.Context, d opendir.Dir, path string, names 
 		if err != nil {
 			return &unreadableError{err}
 		}
-		now.children = append(now.children, s.seen(join(path, name), name, info, at, names, last.child(name)))
+		now.children = append(now.children, s.seen(path, name, info, at, names, last.child(name)))
 	}
 	for i := range now.children {
 		child := &now.children[i]
@@ -95,11 +95,11 @@ func (s *scan) directory(ctx context.Context, d opendir.Dir, path string, names 
 	return nil
 }
 
-// seen makes a node of what has a name.
-func (s *scan) seen(path, name string, info opendir.Info, at place, siblings []string, was *node) node {
+// seen makes a node of what has a name in a directory. Most need no path, so it is not made here.
+func (s *scan) seen(dir, name string, info opendir.Info, at place, siblings []string, was *node) node {
 	n := node{entry: Entry{Name: name, Kind: info.Kind, Mode: info.Mode}, stamp: info.Stamp}
 	s.result.Entries++
-	if path == ".git" && info.Kind == File {
+	if dir == "" && name == ".git" && info.Kind == File {
 		s.result.GitOutside = true
 	}
 	switch {
@@ -109,10 +109,10 @@ func (s *scan) seen(path, name string, info opendir.Info, at place, siblings []s
 	case info.Kind == Other:
 	case info.Stamp.Device != s.device:
 		n.entry.Kind = Other // of another file system
-	case s.options.excludes(path) || at.leavesOut(name, info.Kind, siblings) && !wasCaptured(was):
+	case s.options.excludes(dir, name) || at.leavesOut(name, info.Kind, siblings) && !wasCaptured(was):
 		n.entry.Flags = NotCaptured
 	case info.Kind == File:
-		s.file(path, &n, info, at)
+		s.file(dir, &n, info, at)
 	}
 	if n.entry.Captured() && was.holds(&n) {
 		n.entry.ID, n.entry.Flags = was.entry.ID, was.entry.Flags
@@ -133,7 +133,7 @@ func (n *node) holds(now *node) bool {
 		n.entry.Kind == now.entry.Kind && n.entry.Kind != Directory && n.entry.Size == now.entry.Size
 }
 
-func (s *scan) file(path string, n *node, info opendir.Info, at place) {
+func (s *scan) file(dir string, n *node, info opendir.Info, at place) {
 	n.entry.Size = info.Size
 	if info.Names > 1 {
 		s.result.HardLinks++
@@ -147,7 +147,7 @@ func (s *scan) file(path string, n *node, info opendir.Info, at place) {
 	}
 	if info.Size > s.options.MaxFileBytes {
 		n.entry.Flags |= NotCaptured
-		s.result.skip(path, "larger than a snapshot takes")
+		s.result.skip(join(dir, n.entry.Name), "larger than a snapshot takes")
 	}
 }
 

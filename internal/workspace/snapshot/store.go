@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/perstack-go/perstack/internal/filelock"
 	"github.com/perstack-go/perstack/internal/opendir"
 )
@@ -21,7 +23,7 @@ import (
 type Store struct {
 	packDir, indexDir opendir.Dir
 	lock              *os.File
-	codec             *codec
+	decoder           func() (*zstd.Decoder, error)
 
 	mu    sync.Mutex
 	packs []*pack // those that were needed yet
@@ -88,7 +90,7 @@ func open(dir string, exclusive bool) (s *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Store{lock: lock, codec: newCodec()}
+	s = &Store{lock: lock, decoder: newDecoder()}
 	if locked, err := filelock.Try(lock, exclusive); !locked {
 		return nil, errors.Join(cmp.Or(err, ErrInUse), lock.Close())
 	}
@@ -201,7 +203,7 @@ func (s *Store) readFrom(p *pack, at int64, k kind, id ID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := s.codec.decompress(r)
+	content, err := s.decompress(r)
 	if err == nil && (r.kind != k || identify(k, content) != id) {
 		err = errDamaged
 	}

@@ -24,7 +24,9 @@ type Options struct {
 	clock func() time.Time // of a test; nil for the system's
 }
 
-func (o *Options) excludes(path string) bool { return o.Exclude != nil && o.Exclude(path) }
+func (o *Options) excludes(dir, name string) bool {
+	return o.Exclude != nil && o.Exclude(join(dir, name))
+}
 
 // Defaults returns the options that hold if the user sets none.
 func Defaults() Options {

@@ -42,7 +42,7 @@ func (w *writing) add(k kind, id ID, content []byte) error {
 	}
 	if w.pack == nil {
 		var err error
-		if w.pack, err = newPack(w.store.packDir, w.store.codec); err != nil {
+		if w.pack, err = newPack(w.store.packDir); err != nil {
 			return err
 		}
 	}
