@@ -138,19 +138,15 @@ func newExecution(spec job.Spec, specText rawjson.Value, parts Parts, rec *recor
 // coordinate runs the coordinator, which runs everything else.
 func (x *execution) coordinate(ctx context.Context) (Result, error) {
 	var st start
-	var open []State // that a crash left so
 	var err error
-	x.recorder.view(func(h *History) {
-		st, err = plan(x.spec, x.parts.Source, h)
-		open = h.Open()
-	})
+	x.recorder.view(func(h *History) { st, err = plan(x.spec, x.parts.Source, h) })
 	if err != nil {
 		return Result{}, err
 	}
 	if err := x.closeCrashed(); err != nil {
 		return Result{}, StoreError(err)
 	}
-	if err := x.snapshotResume(ctx, open, st.runID); err != nil {
+	if err := x.snapshotResume(ctx, st.runID); err != nil {
 		return Result{}, err
 	}
 	ctx, cancel := withTimeLimit(ctx, x.spec.Limits.MaxDuration)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/perstack-go/perstack/event"
@@ -44,12 +45,19 @@ type RunStart struct {
 type fileHistory struct {
 	states  []FileState
 	restore *OpenRestore
+	called  bool // a call was started since the last state
+	crashed bool // and the process died before another state was stored
 }
 
 // apply folds in one record.
-func (f *fileHistory) apply(r store.Record) {
+func (f *fileHistory) apply(r store.Record, runs map[string]State) {
 	switch b := r.Event.Body.(type) {
+	case event.StartToolCall:
+		f.called = true
+	case event.StopRunByInterrupt:
+		f.crashed = f.crashed || f.called && b.Reason == crashed
 	case event.WorkspaceSnapshot:
+		f.called, f.crashed = len(b.Busy) > 0 || callsRun(runs), false
 		f.states = append(f.states, FileState{Seq: r.Seq, Tree: b.Tree, Reason: b.Reason, By: author(b)})
 	case event.FilesRestoreStarted:
 		f.restore = &OpenRestore{r.Seq, b}
@@ -59,6 +67,16 @@ func (f *fileHistory) apply(r store.Record) {
 			f.restore = nil
 		}
 	}
+}
+
+// callsRun reports whether a call has started and has no result.
+func callsRun(runs map[string]State) bool {
+	for _, s := range runs {
+		if slices.ContainsFunc(s.open(), func(c Call) bool { return c.Started && c.Result == nil }) {
+			return true
+		}
+	}
+	return false
 }
 
 func author(b event.WorkspaceSnapshot) Author {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -14,12 +13,10 @@ import (
 
 // StoreFiles stores the state of the workspace before the remote engine starts.
 func (f *Follower) StoreFiles() error {
-	reason := event.SnapshotBefore
-	for _, s := range f.recorder.history.Open() {
+	reason, files := event.SnapshotBefore, f.recorder.history.files
+	if files.crashed || files.called && len(f.crashed) > 0 { // the remote engine closes the Runs
 		reason = event.SnapshotResume
-		if slices.ContainsFunc(s.open(), func(c Call) bool { return c.Started && c.Result == nil }) {
-			f.snapshots.doubt()
-		}
+		f.snapshots.doubt()
 	}
 	err := f.takeSnapshot(reason)
 	f.snapshots.unwatched = true

@@ -130,7 +130,7 @@ func (h *History) Apply(r store.Record) (before, after State) {
 		h.toolCalls += len(slices.DeleteFunc(slices.Clone(b.ToolCalls), isCompletion))
 	}
 	h.Job = h.Job.Apply(e)
-	h.files.apply(r)
+	h.files.apply(r, h.runs)
 	h.noteStart(r, after)
 	h.last = store.Record{Seq: r.Seq, Line: r.Line, Seal: r.Seal}
 	h.sealed = cmp.Or(r.Project, h.sealed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type snapshotter struct {
 	mu     sync.Mutex
 	tree   string           // of the newest state in the journal
 	busy   map[callKey]bool // calls that are running and can change files
+	during map[callKey]bool // those that ran at any time of the present look
 	worked bool             // such a call ran since the last look
 	unsure bool             // who changed what is not known since the last look
 	told   bool             // the user knows that a state could not be stored
@@ -59,31 +61,47 @@ func newSnapshotter(spec *job.Spec, parts *Parts, h *History) *snapshotter {
 }
 
 // take stores the present state. If it differs from the state before, record is called with it.
-// Requests that come before it begins wait for the same look.
+// Requests that come before it begins wait for the same look. A job that is being stopped does not
+// wait: it is then not known who changed what.
 func (s *snapshotter) take(ctx context.Context, reason string, record func(event.WorkspaceSnapshot) error) error {
 	if s.source == nil {
 		return nil
 	}
-	shared, first := s.join()
-	if !first {
+	for {
+		shared, first := s.join()
+		if first {
+			shared.err = s.lead(ctx, reason, record)
+			close(shared.done)
+		}
 		select {
 		case <-shared.done:
-			return shared.err
 		case <-ctx.Done():
-			return ctx.Err()
 		}
+		switch {
+		case ctx.Err() != nil && (!first || errors.Is(shared.err, errLookStopped)):
+			s.doubt()
+			return nil
+		case !errors.Is(shared.err, errLookStopped):
+			return shared.err
+		}
+		// Another Run was stopped before it could look.
 	}
-	defer close(shared.done)
+}
+
+// errLookStopped says that the Run which looked at the workspace for others was stopped.
+var errLookStopped = errors.New("the job is being stopped")
+
+// lead takes a look for all requests that joined.
+func (s *snapshotter) lead(ctx context.Context, reason string, record func(event.WorkspaceSnapshot) error) error {
 	select {
 	case s.scanning <- struct{}{}:
 		defer func() { <-s.scanning }()
 		s.separate()
-		shared.err = s.look(ctx, reason, record)
+		return s.look(ctx, reason, record)
 	case <-ctx.Done():
 		s.separate()
-		shared.err = ctx.Err()
+		return errLookStopped
 	}
-	return shared.err
 }
 
 // join returns the look that the request is part of, and whether the caller has to take it.
@@ -109,7 +127,7 @@ func (s *snapshotter) separate() {
 func (s *snapshotter) look(ctx context.Context, reason string, record func(event.WorkspaceSnapshot) error) error {
 	s.mu.Lock()
 	worked := s.worked
-	s.worked = len(s.busy) > 0
+	s.worked, s.during = len(s.busy) > 0, maps.Clone(s.busy)
 	s.mu.Unlock()
 
 	state, err := s.source.Take(ctx)
@@ -124,21 +142,21 @@ func (s *snapshotter) look(ctx context.Context, reason string, record func(event
 		s.mu.Unlock()
 		return s.failed(ctx, err)
 	}
-	state.Reason, state.Busy = reason, s.busyCalls()
+	state.Reason, state.Busy = reason, sortedIDs(s.during)
 	state.Unsure = s.unsure || s.unwatched && !worked
 	state.Outside = !worked && !state.Unsure
 	changed := state.Tree != s.tree
 	s.tree, s.unsure = state.Tree, false
 	s.mu.Unlock()
 	s.tellMissing(state)
-	if !changed {
+	if !changed && reason != event.SnapshotResume { // which says that nothing is unknown any more
 		return nil
 	}
 	return record(state)
 }
 
-func (s *snapshotter) busyCalls() (ids []string) {
-	for key := range s.busy {
+func sortedIDs(calls map[callKey]bool) (ids []string) {
+	for key := range calls {
 		ids = append(ids, key.callID)
 	}
 	slices.Sort(ids)
@@ -157,8 +175,8 @@ func whatIsMissing(state event.WorkspaceSnapshot) string {
 // else a message to the user, once.
 func (s *snapshotter) failed(ctx context.Context, err error) error {
 	switch {
-	case ctx.Err() != nil: // the job is being stopped
-		return nil
+	case ctx.Err() != nil:
+		return errLookStopped
 	case s.required:
 		return &LimitError{Limit: event.LimitSnapshot, Why: err.Error()}
 	}
@@ -188,6 +206,9 @@ func (s *snapshotter) begin(call callKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy[call], s.worked = true, true
+	if s.during != nil {
+		s.during[call] = true
+	}
 }
 
 // end notes that a call has ended.
@@ -284,12 +305,14 @@ func (r *run) snapshotAfter(ctx context.Context, body event.Body) error {
 	if status, _ := e.EndStatus(); e.IsTerminal() && status != event.StatusStoppedByDelegate && r.parent == nil {
 		reason = event.SnapshotEnd
 	}
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), maxLastLook)
-		defer cancel()
+	if ctx.Err() == nil {
+		if err := r.snapshot(ctx, reason); ctx.Err() == nil {
+			return err
+		}
 	}
-	return r.snapshot(ctx, reason)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLastLook)
+	defer cancel()
+	return r.snapshot(last, reason)
 }
 
 // maxLastLook is how long a job that was told to stop looks at the workspace.
@@ -308,15 +331,13 @@ func (r *run) snapshot(ctx context.Context, reason string) error {
 }
 
 // snapshotResume stores the state in which a crash left the workspace.
-func (x *execution) snapshotResume(ctx context.Context, open []State, runID string) error {
-	if len(open) == 0 || x.snapshots.source == nil {
+func (x *execution) snapshotResume(ctx context.Context, runID string) error {
+	crashed := false
+	x.recorder.view(func(h *History) { crashed = h.files.crashed })
+	if !crashed || x.snapshots.source == nil {
 		return nil
 	}
-	if slices.ContainsFunc(open, func(s State) bool {
-		return slices.ContainsFunc(s.open(), func(c Call) bool { return c.Started && c.Result == nil })
-	}) {
-		x.snapshots.doubt()
-	}
+	x.snapshots.doubt()
 	return x.snapshots.take(ctx, event.SnapshotResume, func(state event.WorkspaceSnapshot) error {
 		_, err := x.recorder.record(event.Event{
 			ID: x.parts.Source.NewID(), Timestamp: x.parts.Source.Now().UnixMilli(), JobID: x.spec.JobID, RunID: runID, Body: state,

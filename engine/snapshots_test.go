@@ -201,7 +201,7 @@ func TestSnapshotAfterCrash(t *testing.T) {
 	b, f := withFiles(t, does("edit"), does("look"), says("done"))
 	b.must(job.Input{Query: "go"})
 	all := b.written()
-	for cut, want := range map[event.Type]string{"startToolCall": "resume 0+x unsure", "callTools": "resume 0+x outside"} {
+	for cut, want := range map[event.Type]string{"startToolCall": "resume 0+x unsure", "finishToolCall": "resume 0+x unsure", "callTools": "before 0+x outside"} {
 		t.Run(string(cut), func(t *testing.T) {
 			i := slices.IndexFunc(all, func(r store.Record) bool { return r.Event.Type() == cut })
 			b.store = memory.New()

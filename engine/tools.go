@@ -59,12 +59,14 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 		}
 	}
 	if next := r.callsToStart(calls); len(next) > 0 {
-		err := r.snapshotBefore(ctx, next)
-		if limit, ok := errors.AsType[*LimitError](err); ok {
-			return r.stopByLimit(limit), nil
-		}
-		if err != nil {
+		if err := r.snapshotBefore(ctx, next); err != nil {
+			if limit, ok := errors.AsType[*LimitError](err); ok {
+				return r.stopByLimit(limit), nil
+			}
 			return nil, err
+		}
+		if reason := r.stopRequested(ctx); reason != nil { // there may be no snapshot then
+			return r.stopRun(reason), nil
 		}
 		for _, c := range next {
 			if !c.Started {

@@ -25,7 +25,7 @@ type WorkspaceSnapshot struct {
 	// Unsure says that it is not known who changed what is different: the process died meanwhile, or
 	// there should have been a snapshot in between that could not be taken.
 	Unsure bool     `json:"unsure,omitzero"`
-	Busy   []string `json:"busy,omitempty"` // ids of the tool calls that were running
+	Busy   []string `json:"busy,omitempty"` // ids of the tool calls that ran meanwhile: their changes can be in this state or in a later one
 
 	Skipped    []SkippedFile `json:"skipped,omitempty"` // the first of those that could not be stored
 	SkippedAll int           `json:"skippedAll,omitzero"`

@@ -76,6 +76,7 @@ func (t trial) look(ctx context.Context) (*account, error) {
 		return nil, err
 	}
 	sorter := sorter{account: a, workspace: filepath.Join(t.dir, workspaceName), runs: map[string]*story{}, steps: map[string]int{}, children: map[string]string{}}
+	var events []event.Event
 	for r, err := range history.Read(ctx, jobID, 0) {
 		if err != nil {
 			return nil, err
@@ -83,8 +84,12 @@ func (t trial) look(ctx context.Context) (*account, error) {
 		if err := sorter.tell(r.Event); err != nil {
 			return nil, err
 		}
+		events = append(events, r.Event)
 	}
-	return a, nil
+	if t.job.Files {
+		err = t.checkFiles(ctx, a, events)
+	}
+	return a, err
 }
 
 // A sorter sorts records into stories.

@@ -24,6 +24,7 @@ type Job struct {
 	MaxSteps    int
 	MaxParallel int // Runs at once
 	MaxDepth    int
+	Files       bool           // states of the workspace are stored; every call changes files
 	OwnSteps    map[string]int // limits of single Experts, by key
 	Fork        string         // key of an Expert; when all is done, go back to its first checkpoint; failpoints count from there
 }
@@ -45,7 +46,10 @@ func does(calls ...call) turn { return turn{calls: calls} }
 func says(text string) turn   { return turn{text: text} }
 
 func base(tool string, args map[string]string) call { return call{tool, args} }
-func ask(delegate, query string) call               { return call{delegate, map[string]string{"query": query}} }
+func write(path, text string) call {
+	return base("writeTextFile", map[string]string{"path": path, "text": text})
+}
+func ask(delegate, query string) call { return call{delegate, map[string]string{"query": query}} }
 
 // look, act and slow are calls of the evidence skill; the task is filled in by the model.
 var (
@@ -111,6 +115,14 @@ func Alone() []Job {
 			}},
 		},
 		{
+			Name: "files", Query: "work", Coordinator: "lead", Files: true,
+			Plans: map[string][]turn{"lead": {
+				does(write("a", "1"), write("b", "1")),
+				does(write("a", "2")),
+				says("Written."),
+			}},
+		},
+		{
 			Name: "limited", Query: "work", Coordinator: "lead", MaxSteps: 6,
 			Plans: map[string][]turn{"lead": slices.Repeat([]turn{does(look, act), does(act)}, 6)},
 		},
@@ -142,6 +154,15 @@ func Together() []Job {
 		},
 		inTurn,
 		atOnce,
+		{
+			Name: "files-at-once", Query: "lead the work", Coordinator: "lead", MaxParallel: 2, Files: true,
+			Plans: map[string][]turn{
+				"lead":  {does(write("a", "1"), ask("left", "left"), ask("right", "right")), says("Both worked.")},
+				"left":  {does(write("b", "1")), does(write("c", "1")), says("Worked.")},
+				"right": {does(write("d", "1")), says("Worked.")},
+			},
+			Delegates: map[string][]string{"lead": {"left", "right"}},
+		},
 		{
 			Name: "nested", Query: "lead the work", Coordinator: "lead", MaxParallel: 1,
 			Plans: map[string][]turn{

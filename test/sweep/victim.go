@@ -106,7 +106,11 @@ func (v *victim) work(ctx context.Context) error {
 		if err != nil || done {
 			return err
 		}
-		_, err = engine.Execute(ctx, v.spec(input), v.parts(), v.skills)
+		spec, parts := v.spec(input), v.parts()
+		if err := v.storeFiles(spec, &parts); err != nil {
+			return err
+		}
+		_, err = engine.Execute(ctx, spec, parts, v.skills)
 		if errors.Is(err, context.Canceled) {
 			return nil // it was told to stop before it had begun
 		}
