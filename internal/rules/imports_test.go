@@ -35,7 +35,7 @@ var arrows = []arrow{
 	{"internal/textdiff", ""},
 	{"internal/workspace", "internal/filename internal/wording"},
 	{"internal/workspace/snapshot", "internal/filelock internal/opendir internal/workspace"},
-	{"internal/workspace/rewind", "internal/opendir internal/textdiff internal/workspace/snapshot"},
+	{"internal/workspace/rewind", "internal/opendir internal/textdiff internal/workspace internal/workspace/snapshot"},
 	{"internal/owner", ""},
 	{"internal/privatefile", ""},
 	{"internal/userfile", ""},

@@ -136,8 +136,18 @@ const aclAttribute = "system.posix_acl_access"
 // A list that a new file inherited from its directory is removed, unless the old file had
 // one.
 func keepACL(f *os.File, in folder, name string, old fs.FileInfo) fs.FileMode {
-	mode := old.Mode().Perm()
 	list, err := readACL(in, name, old)
+	return setACL(f, list, err, old.Mode().Perm())
+}
+
+// copyACL is [keepACL] for an old file that is open, and a mode of the new one.
+func copyACL(f, old *os.File, mode fs.FileMode) fs.FileMode {
+	list, err := listOf(old)
+	return setACL(f, list, err, mode)
+}
+
+// setACL sets the access list of f, unless it could not be read.
+func setACL(f *os.File, list []byte, err error, mode fs.FileMode) fs.FileMode {
 	switch {
 	case err == nil && list == nil:
 		if err := unix.Fremovexattr(int(f.Fd()), aclAttribute); err == nil || isNoACL(err) {
@@ -161,6 +171,11 @@ func readACL(in folder, name string, old fs.FileInfo) ([]byte, error) {
 	if info, err := there.Stat(); err != nil || !sameFile(info, old) {
 		return nil, errChanged
 	}
+	return listOf(there)
+}
+
+// listOf returns the access list of an open file, nil if it has none.
+func listOf(there *os.File) ([]byte, error) {
 	for range 3 { // the list may grow between the two calls
 		size, err := unix.Fgetxattr(int(there.Fd()), aclAttribute, nil)
 		if isNoACL(err) || err == nil && size == 0 {

@@ -167,6 +167,8 @@ func keepACL(_ *os.File, _ folder, _ string, old fs.FileInfo) fs.FileMode {
 	return old.Mode().Perm()
 }
 
+func copyACL(_, _ *os.File, mode fs.FileMode) fs.FileMode { return mode }
+
 // onKernelFS is false: no file systems of the kernel are known here.
 func onKernelFS(*os.File) bool { return false }
 

@@ -154,6 +154,21 @@ func keepRights(f *os.File, in folder, name string, old fs.FileInfo) {
 	_ = f.Chmod(mode)
 }
 
+// KeepRights gives f the owner and the access list of the open file that it replaces, and a mode. As
+// for the file tools, what cannot be set is left out, and takes rights away rather than giving some.
+func KeepRights(f, old *os.File, mode fs.FileMode) error {
+	info, err := old.Stat()
+	if err != nil {
+		return err
+	}
+	sameGroup := keepOwner(f, info)
+	mode = copyACL(f, old, mode)
+	if !sameGroup {
+		mode &^= 0o070
+	}
+	return f.Chmod(mode)
+}
+
 // temporary returns a name for an unfinished file.
 func temporary() string {
 	return temporaryHead + strings.ToLower(rand.Text()[:temporaryLetters]) + temporaryTail

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/opendir"
+	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
 
@@ -139,12 +141,33 @@ func (a *applier) stage(name string, c snapshot.Change) error {
 		return err
 	})
 	if err == nil {
-		err = f.Chmod(fs.FileMode(c.After.Mode))
+		err = a.setRights(f, c)
 	}
 	if err == nil {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// setRights gives a new file its mode, and the owner and the access list of the file that it
+// replaces. If that one has changed meanwhile, it is not replaced.
+func (a *applier) setRights(f *os.File, c snapshot.Change) error {
+	mode := fs.FileMode(c.After.Mode)
+	if c.Before == nil || c.Before.Kind != snapshot.File {
+		return f.Chmod(mode)
+	}
+	err := a.at(c, func(in opendir.Dir, name string) error {
+		old, err := in.Read(name)
+		if err != nil {
+			return f.Chmod(mode) // the access list cannot be read either
+		}
+		defer old.Close()
+		return workspace.KeepRights(f, old, mode)
+	})
+	if left := (*leftError)(nil); errors.As(err, &left) {
+		return nil
+	}
+	return err
 }
 
 // A leftError says why a path was not touched.

@@ -142,7 +142,7 @@ func TestRandomWorkIsUndone(t *testing.T) {
 			f.work(random, 30, "job")
 			before, first := f.list(), f.take()
 			f.work(random, 1+random.IntN(30), "job")
-			states := []rewind.State{{Tree: first}, {Tree: f.take(), Own: true}}
+			states := []rewind.State{{Tree: first}, {Tree: f.take(), Job: true}}
 			left := f.list()
 			edited := map[string]string{}
 			if seed%2 == 1 {
@@ -181,7 +181,7 @@ func TestRandomWorkIsUndone(t *testing.T) {
 				}
 			}
 			goal := f.take()
-			f.restore([]rewind.State{{Tree: safety}, {Tree: goal, Own: true}}, rewind.Options{})
+			f.restore([]rewind.State{{Tree: safety}, {Tree: goal, Job: true}}, rewind.Options{})
 			if diff := cmp.Diff(present, f.list()); diff != "" {
 				t.Errorf("after the restore was undone: %s", diff)
 			}
@@ -286,7 +286,7 @@ func TestConflicts(t *testing.T) {
 			}
 			want, first := f.list(), f.take()
 			c.job(f)
-			states := []rewind.State{{Tree: first}, {Tree: f.take(), Own: true}}
+			states := []rewind.State{{Tree: first}, {Tree: f.take(), Job: true}}
 			if c.user != nil {
 				c.user(f)
 			}
@@ -323,15 +323,69 @@ func TestEditsBetweenChangesOfTheJob(t *testing.T) {
 		states := []rewind.State{{Tree: f.take()}}
 		if jobFirst {
 			f.write("a", "job 1")
-			states = append(states, rewind.State{Tree: f.take(), Own: true})
+			states = append(states, rewind.State{Tree: f.take(), Job: true})
 		}
 		f.write("a", "user")
-		states = append(states, rewind.State{Tree: f.take()})
+		states = append(states, rewind.State{Tree: f.take(), Others: true})
 		f.write("a", "job 2")
-		states = append(states, rewind.State{Tree: f.take(), Own: true})
+		states = append(states, rewind.State{Tree: f.take(), Job: true})
 		if plan, _, _ := f.restore(states, rewind.Options{}); !slices.Equal(plan.Conflicts, []string{"a"}) {
 			t.Errorf("job first %v: conflicts %v", jobFirst, plan.Conflicts)
 		}
+	}
+}
+
+// It is not known who changed a file: restoring it could lose an edit of the user.
+func TestChangesOfUnknownAuthors(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "before")
+	states := []rewind.State{{Tree: f.take()}}
+	f.write("a", "somebody")
+	states = append(states, rewind.State{Tree: f.take(), Job: true, Others: true})
+	if plan, _, _ := f.restore(states, rewind.Options{}); !slices.Equal(plan.Conflicts, []string{"a"}) {
+		t.Errorf("conflicts %v", plan.Conflicts)
+	}
+}
+
+// What was undone is no work of the job any more, and what was brought back is.
+func TestWorkAfterRestores(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "before")
+	f.write("b", "before")
+	states := []rewind.State{{Tree: f.take()}}
+	add := func(s rewind.State) snapshot.ID {
+		s.Tree = f.take()
+		states = append(states, s)
+		return s.Tree
+	}
+	work := func() string {
+		got, err := rewind.WorkOf(f.store, states)
+		f.check(err)
+		var parts []string
+		for path, part := range got {
+			parts = append(parts, fmt.Sprint(path, part.Mixed))
+		}
+		slices.Sort(parts)
+		return strings.Join(parts, " ")
+	}
+	f.write("a", "job 1")
+	add(rewind.State{Job: true})
+	f.write("b", "user")
+	first := add(rewind.State{Others: true})
+	f.write("b", "job 2")
+	second := add(rewind.State{Job: true})
+	if got := work(); got != "afalse btrue" {
+		t.Error(got)
+	}
+	f.write("b", "user")
+	add(rewind.State{Job: true, Restored: first})
+	if got := work(); got != "afalse" {
+		t.Errorf("undone: %s", got)
+	}
+	f.write("b", "job 2")
+	add(rewind.State{Job: true, Restored: second})
+	if got := work(); got != "afalse btrue" {
+		t.Errorf("brought back: %s", got)
 	}
 }
 
@@ -393,7 +447,7 @@ func TestDirectoriesThatCannotBeWritten(t *testing.T) {
 			_ = os.Chmod(f.path(name), 0o755)
 		}
 	})
-	f.restore([]rewind.State{{Tree: first}, {Tree: f.take(), Own: true}}, rewind.Options{})
+	f.restore([]rewind.State{{Tree: first}, {Tree: f.take(), Job: true}}, rewind.Options{})
 	if diff := cmp.Diff(want, f.list()); diff != "" {
 		t.Error(diff)
 	}
@@ -522,7 +576,7 @@ func TestHardLinksOutsideStay(t *testing.T) {
 	first := f.take()
 	f.write("a", "job")
 	f.check(os.Link(f.path("a"), outside))
-	f.restore([]rewind.State{{Tree: first}, {Tree: f.take(), Own: true}}, rewind.Options{})
+	f.restore([]rewind.State{{Tree: first}, {Tree: f.take(), Job: true}}, rewind.Options{})
 	if content, err := os.ReadFile(outside); err != nil || string(content) != "job" {
 		t.Errorf("the other name has %q, %v", content, err)
 	}

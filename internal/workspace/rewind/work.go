@@ -1,6 +1,10 @@
 package rewind
 
-import "github.com/perstack-go/perstack/internal/workspace/snapshot"
+import (
+	"slices"
+
+	"github.com/perstack-go/perstack/internal/workspace/snapshot"
+)
 
 // Work is what a job did to the files of a workspace, by path.
 type Work map[string]Part
@@ -14,30 +18,68 @@ type Part struct {
 // A State is a snapshot of a workspace in the order they were taken.
 type State struct {
 	Tree snapshot.ID
-	Own  bool // the job was at work since the state before: what differs is its work
+	// Job and Others say who can have changed what differs from the state before. If it is not
+	// known, it is both: then the change is the job's, and restoring it is a conflict.
+	Job, Others bool
+	// Restored is the state that a restore went back to; zero for other states. It undoes what
+	// happened to a path since then, whoever did it.
+	Restored snapshot.ID
 }
 
 // WorkOf returns what a job did since the first of the states.
 func WorkOf(store *snapshot.Store, states []State) (Work, error) {
-	work, others := Work{}, map[string]bool{}
+	all := map[string]past{}
 	for i := 1; i < len(states); i++ {
 		changes, err := store.Diff(states[i-1].Tree, states[i].Tree)
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range changes {
-			if !states[i].Own {
-				others[c.Path] = true
-				continue
+		back := slices.IndexFunc(states[:i], func(s State) bool { return s.Tree == states[i].Restored })
+		var target snapshot.Tree
+		if back >= 0 {
+			if target, err = store.Load(states[back].Tree); err != nil {
+				return nil, err
 			}
-			work[c.Path] = Part{Left: c.After}
+		}
+		for _, c := range changes {
+			was := all[c.Path]
+			part := was.at(i)
+			if back >= 0 && snapshot.Same(c.After, entry(target, c.Path)) {
+				part = was.at(back)
+			} else {
+				part.mixed = part.mixed || states[i].Others
+				if states[i].Job {
+					part.left, part.own = c.After, true
+				}
+			}
+			part.state = i
+			all[c.Path] = append(was, part)
 		}
 	}
-	for path := range others {
-		if part, ok := work[path]; ok {
-			part.Mixed = true
-			work[path] = part
+	work := Work{}
+	for path, was := range all {
+		if part := was.at(len(states)); part.own {
+			work[path] = Part{Left: part.left, Mixed: part.mixed}
 		}
 	}
 	return work, nil
+}
+
+// A past is what happened to one path, one entry for each state that changed it.
+type past []change
+
+type change struct {
+	state      int             // that it led to
+	left       *snapshot.Entry // by the job
+	own, mixed bool            // until then, the job changed it, and so did others
+}
+
+// at returns what had happened up to a state.
+func (p past) at(state int) change {
+	for _, c := range slices.Backward(p) {
+		if c.state <= state {
+			return c
+		}
+	}
+	return change{}
 }
