@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"sort"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -15,6 +17,8 @@ type FileState struct {
 	Tree   string // id of the state
 	Reason string // as [event.WorkspaceSnapshot] has it; empty after a restore
 	By     Author // who made what is different from the state before
+	// Restored is the id of the state that a restore went back to; empty for other states.
+	Restored string
 }
 
 // An Author is who changed files.
@@ -63,7 +67,7 @@ func (f *fileHistory) apply(r store.Record, runs map[string]State) {
 		f.restore = &OpenRestore{r.Seq, b}
 	case event.FilesRestored:
 		if f.restore != nil {
-			f.states = append(f.states, FileState{Seq: r.Seq, Tree: f.restore.Goal})
+			f.states = append(f.states, FileState{Seq: r.Seq, Tree: f.restore.Goal, Restored: f.restore.Target})
 			f.restore = nil
 		}
 	}
@@ -115,12 +119,19 @@ func (h *History) LastRun() (RunStart, bool) {
 	return start, ok
 }
 
+// NewestSpec returns what the job ran last, even if it was rewound since.
+func (h *History) NewestSpec() (job.Spec, error) { return job.ParseRecorded(h.spec) }
+
+// Checkpoints returns the ids of all checkpoints, in no order.
+func (h *History) Checkpoints() []string { return slices.Collect(maps.Keys(h.points)) }
+
 // noteStart notes the first record of a Run of the coordinator.
 func (h *History) noteStart(r store.Record, after State) {
 	b, ok := r.Event.Body.(event.StartRun)
 	if !ok || b.DelegatedBy != nil {
 		return
 	}
+	h.spec = after.Spec
 	if _, known := h.starts[r.Event.RunID]; !known {
 		h.starts[r.Event.RunID] = RunStart{RunID: r.Event.RunID, Seq: r.Seq, From: b.From, Task: after.Task}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -24,6 +25,7 @@ type History struct {
 	sealed string           // the project that sealed it
 	files  fileHistory
 	starts map[string]RunStart // of the coordinator's Runs
+	spec   rawjson.Value       // of the newest start of the coordinator
 
 	toolCalls int // that models have made in all Runs, without those that say that an Expert is done
 }

@@ -82,12 +82,15 @@ var arrows = []arrow{
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/egress"},
 	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
 
+	// Files go back to what a journal says.
+	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/opendir internal/runtimes internal/state internal/wording internal/workspace/..."},
+
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a
 	// process of its own, with a proxy or an engine.
 	{"internal/runtimes/docker/inside", values + "model engine internal/providers internal/runtimes internal/runtimes/docker/hostlink " +
 		"internal/process internal/secret internal/terminal internal/sandbox/... internal/egress/server"},
 	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
-		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace/... internal/packages internal/sandbox/... internal/egress"},
+		"internal/version internal/restore internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace/... internal/packages internal/sandbox/... internal/egress"},
 
 	// A security audit.
 	{"internal/audit", "internal/terminal internal/userfile internal/wording"},
@@ -101,8 +104,8 @@ var arrows = []arrow{
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/schema internal/state internal/toml internal/userfile internal/wording " +
-		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
+		"internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox internal/sandbox/hostile"}, // main hardens the process before anything else
 
 	// Tests.

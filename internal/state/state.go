@@ -5,9 +5,11 @@
 //	<state>/projects/<name>-<hash>/    one directory for each project
 //	    project.json                   which project it is
 //	    jobs/                          its history (package store/file)
+//	    files/                         states of workspaces (package workspace/snapshot)
 //	    skills/                        a directory for each skill, for its data (package skills)
 //	    protect/                       trusted files that jobs changed (package protect)
 //	<state>/storage/<hash>             the path of a directory that the user chose for a history
+//	<state>/workspaces/<hash>          the lock of a workspace (package restore)
 //	<state>/remote/<hash>/             one directory for each perstack.toml that was fetched
 //	    pin.json                       its URL, and the digest that the user confirmed
 //	    perstack.toml, perstack.lock   the copy, and its lockfile

@@ -20,9 +20,11 @@ import (
 // directory, so that two processes do not overwrite what the other has recorded.
 
 const (
-	storagesName = "storage"
-	maxStorages  = 200 // each is read at every start
-	maxPath      = 64 << 10
+	storagesName   = "storage"
+	workspacesName = "workspaces"
+
+	maxStorages = 200 // each is read at every start
+	maxPath     = 64 << 10
 )
 
 // RecordStorage records a directory that holds a history, without symbolic links. Of too many, it
@@ -43,6 +45,20 @@ func (d Dir) RecordStorage(dir string) error {
 		return fmt.Errorf("record the directory of the history: %w", err)
 	}
 	return nil
+}
+
+// WorkspaceLock returns the file that locks a workspace. A directory that is reached through a
+// symbolic link is the same workspace.
+func (d Dir) WorkspaceLock(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		path, err = Resolve(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(string(d), workspacesName, hex.EncodeToString(sum[:2*hashBytes])), nil
 }
 
 // Storages returns the directories that [Dir.RecordStorage] recorded, if they exist.

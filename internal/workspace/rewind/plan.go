@@ -40,6 +40,9 @@ func Make(target, now snapshot.Tree, work Work, o Options) Plan {
 	return m.plan
 }
 
+// Revise changes the goal of a plan. now is the present state.
+func (p *Plan) Revise(now, goal snapshot.Tree) { p.Goal, p.Changes = goal, differences(now, goal) }
+
 type maker struct {
 	target, now snapshot.Tree
 	options     Options

@@ -21,8 +21,8 @@ type State struct {
 	// Job and Others say who can have changed what differs from the state before. If it is not
 	// known, it is both: then the change is the job's, and restoring it is a conflict.
 	Job, Others bool
-	// Restored is the state that a restore went back to; zero for other states. It undoes what
-	// happened to a path since then, whoever did it.
+	// Restored is the state that a restore went back to; zero for other states. It undoes what the
+	// job and others did to a path since then.
 	Restored snapshot.ID
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,7 +21,8 @@ const (
 )
 
 // Collect removes the objects that no tree in roots needs from the store in a directory. It returns
-// how many bytes became free. [ErrInUse] says that the store is open elsewhere.
+// how many bytes became free. [ErrInUse] says that the store is open elsewhere. A root that was
+// removed before is passed over.
 //
 // A pack is written again if more than a sixth of it is not needed. The new pack is durable before
 // the old ones are removed, so that a crash loses nothing.
@@ -39,10 +41,28 @@ func Collect(dir string, roots []ID) (free int64, err error) {
 	return free, nil
 }
 
+// Size returns how many bytes the packs of the store in a directory take.
+func Size(dir string) (sum int64, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, "packs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil { // else it was removed meanwhile
+			sum += info.Size()
+		}
+	}
+	return sum, err
+}
+
 func (s *Store) collect(roots []ID) (free int64, err error) {
 	needed := map[ID]bool{}
 	for _, root := range roots {
-		if err := s.mark(root, needed); err != nil {
+		has, err := s.Has(root)
+		if has {
+			err = s.mark(root, needed)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}

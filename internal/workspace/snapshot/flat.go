@@ -60,5 +60,18 @@ func (s *Store) Save(t Tree) (ID, error) {
 	return root, err
 }
 
+// SaveFile stores the content of a file that is not read from a workspace, and returns its entry
+// without a name and a mode.
+func (s *Store) SaveFile(content []byte) (Entry, error) {
+	w := &writing{store: s}
+	defer w.end()
+	e := Entry{Kind: File, Size: int64(len(content)), ID: identify(blobKind, content)}
+	err := w.add(blobKind, e.ID, content)
+	if err == nil {
+		_, err = w.commit()
+	}
+	return e, err
+}
+
 // Parent returns the directory of a path, "" for the root.
 func Parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }

@@ -180,6 +180,14 @@ func (s *Store) has(id ID) (bool, error) {
 	return slices.ContainsFunc(s.packs, func(p *pack) bool { return p.find(id) >= 0 }), nil
 }
 
+// Has reports whether the store has a tree. Those that were not needed any more are removed.
+func (s *Store) Has(tree ID) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, _, err := s.find(tree)
+	return p != nil, err
+}
+
 // object returns the content of an object, checked against its id.
 func (s *Store) object(k kind, id ID) ([]byte, error) {
 	s.mu.Lock()

@@ -1,0 +1,225 @@
+//go:build unix
+
+package restore_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/restore"
+	"github.com/perstack-go/perstack/internal/workspace/rewind"
+)
+
+// Random work by real programs, in several runs with edits of the user between them. Each undo gives
+// the tree before the run, and bringing it back gives the tree after it.
+func TestUndoAndBack(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			f := newFixture(t)
+			random := rand.New(rand.NewPCG(seed, 1))
+			f.sh("mkdir -p src empty; seq 100 > src/a; echo b > src/b; ln -s a src/link; chmod 700 empty; chmod +x src/b; printf 'user 1' > notes")
+			var before []string
+			for i := range 3 {
+				f.write("notes", fmt.Sprint("user ", i)) // others' work, before the run
+				before = append(before, f.copy())
+				f.run(fmt.Sprint("task ", i), func(w *work) {
+					for range 3 {
+						w.call(func() { f.sh(commands[random.IntN(len(commands))]) })
+					}
+				})
+			}
+			for i := range 3 {
+				after := f.copy()
+				result, err := f.undo(rewind.Options{})
+				f.check(err)
+				want := before[len(before)-1-i]
+				f.check(os.WriteFile(want+"/notes", []byte("user 2"), 0o644)) // which stays
+				f.same(want, "undone")
+				if result.Changed == 0 {
+					continue
+				}
+				_, err = f.restore(restore.Name(result.Safety), rewind.Options{})
+				f.check(err)
+				f.same(after, "brought back")
+				s := f.open()
+				target := s.History.Files()[len(s.History.Files())-2]
+				_, err = f.apply(s, target, rewind.Options{})
+				f.check(errors.Join(err, s.Close()))
+				f.same(want, "undone again")
+			}
+			s := f.open()
+			defer s.Close()
+			if start, ok := s.History.LastRun(); ok {
+				t.Errorf("there is a run left: %+v", start)
+			}
+		})
+	}
+}
+
+var commands = []string{
+	"[ ! -f src/a ] || sed -i s/3/x/ src/a", "[ -d new ] || echo new >> new", "rm -rf src/b", "mkdir -p src/deep/er && echo x > src/deep/er/x",
+	"rm -rf empty", "mkdir -p empty/more", "chmod 750 src", "[ ! -f src/a ] || chmod 600 src/a", "rm -rf src/link; ln -s ../nowhere src/link",
+	"[ ! -e src/a ] || mv src/a moved", "rm -rf src; echo file > src || true; rm -rf src; mkdir src", "rm -rf new; mkdir -p new/dir",
+	"printf '' > zero", "head -c 5000000 /dev/zero > large; echo end >> large",
+}
+
+// Edits of the user survive: those of other files, and those of files that the job changed, too.
+func TestEditsOfTheUserSurvive(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "original")
+	f.write("b", "original")
+	f.run("task", func(w *work) { w.call(func() { f.write("a", "job"); f.write("new", "job") }) })
+	f.write("a", "user")
+	f.write("b", "user")
+	f.write("mine", "user")
+	now := f.copy()
+	_, err := f.undo(rewind.Options{})
+	var refused *restore.RefusedError
+	if !errors.As(err, &refused) || !slices.Equal(refused.Conflicts, []string{"a"}) {
+		t.Fatalf("%v", err)
+	}
+	f.same(now, "refused")
+	result, err := f.undo(rewind.Options{Force: true})
+	f.check(err)
+	for name, want := range map[string]string{"a": "original", "b": "user", "mine": "user", "new": "(none)"} {
+		if is := f.read(name); is != want {
+			t.Errorf("%s is %q, want %q", name, is, want)
+		}
+	}
+	_, err = f.restore(restore.Name(result.Safety), rewind.Options{})
+	f.check(err)
+	f.same(now, "back")
+}
+
+// Edits that the user made before the run are what the undo brings back.
+func TestEditsBeforeTheRun(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "original")
+	f.run("first", func(w *work) { w.call(func() { f.write("a", "job 1") }) })
+	f.write("a", "user")
+	f.run("second", func(w *work) { w.call(func() { f.write("a", "job 2") }) })
+	_, err := f.undo(rewind.Options{})
+	f.check(err)
+	if is := f.read("a"); is != "user" {
+		t.Errorf("a is %q", is)
+	}
+	// Going further back would lose the edit.
+	_, err = f.undo(rewind.Options{})
+	var refused *restore.RefusedError
+	if !errors.As(err, &refused) || !slices.Equal(refused.Conflicts, []string{"a"}) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A file that a second run changed and that was undone is no conflict for the first.
+func TestSecondUndo(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "original")
+	f.write("b", "original")
+	f.run("first", func(w *work) { w.call(func() { f.write("a", "job 1") }) })
+	f.write("b", "user")
+	f.run("second", func(w *work) { w.call(func() { f.write("b", "job 2") }) })
+	for range 2 {
+		_, err := f.undo(rewind.Options{})
+		f.check(err)
+	}
+	if a, b := f.read("a"), f.read("b"); a != "original" || b != "user" {
+		t.Errorf("a is %q, b is %q", a, b)
+	}
+}
+
+// The process of the job died during a call. Who changed the files since is not known.
+func TestUndoAfterACrash(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "original")
+	w := f.start("task")
+	w.begin()
+	f.write("a", "somebody")
+	w.close()
+	_, err := f.undo(rewind.Options{})
+	var refused *restore.RefusedError
+	if !errors.As(err, &refused) || !slices.Equal(refused.Conflicts, []string{"a"}) {
+		t.Fatalf("%v", err)
+	}
+	_, err = f.undo(rewind.Options{Force: true})
+	f.check(err)
+	if is := f.read("a"); is != "original" {
+		t.Errorf("a is %q", is)
+	}
+	s := f.open()
+	defer s.Close()
+	if _, ok := s.History.LastRun(); ok || len(s.History.Open()) > 0 {
+		t.Error("the run is still there")
+	}
+}
+
+// What the present snapshot cannot capture is not restored, and neither is anything beside it.
+func TestRefusedWithoutASafeCopy(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "original")
+	f.write("b", "original")
+	f.run("task", func(w *work) { w.call(func() { f.write("a", "job"); f.write("b", "job") }) })
+	f.spec.Snapshots.MaxFileBytes = 1000
+	f.run("no work", func(*work) {})
+	f.write("a", strings.Repeat("large ", 1000))
+	now := f.copy()
+	s := f.open()
+	target := s.History.Files()[0]
+	_, err := f.apply(s, target, rewind.Options{Force: true})
+	f.check(s.Close())
+	var refused *restore.RefusedError
+	if !errors.As(err, &refused) || len(refused.Lost) != 1 || refused.Lost[0].Path != "a" {
+		t.Fatalf("%v", err)
+	}
+	f.same(now, "refused")
+	s = f.open()
+	_, err = f.apply(s, target, rewind.Options{Paths: []string{"b"}})
+	f.check(errors.Join(err, s.Close()))
+	if is := f.read("b"); is != "original" {
+		t.Errorf("b is %q", is)
+	}
+}
+
+// Damage of the stored files is found before anything changes.
+func TestDamagedFilesChangeNothing(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", strings.Repeat("original", 100))
+	f.write("b", "original")
+	f.run("task", func(w *work) {
+		w.call(func() { f.write("b", "job") })
+		w.call(func() { f.write("a", "job") })
+	})
+	now := f.copy()
+	packs := f.place.Files() + "/packs/"
+	names, err := os.ReadDir(packs)
+	f.check(err)
+	damaged := false
+	for _, name := range names { // the one with the large content
+		content, err := os.ReadFile(packs + name.Name())
+		f.check(err)
+		if i := strings.Index(string(content), "original"); i >= 0 && !damaged {
+			content[i] ^= 1
+			damaged = true
+			f.check(os.WriteFile(packs+name.Name(), content, 0o600))
+		}
+	}
+	if !damaged {
+		t.Fatal("the content was not found in the packs")
+	}
+	s := f.open()
+	defer s.Close()
+	plan, err := s.Plan(t.Context(), s.History.Files()[0], rewind.Options{})
+	f.check(err)
+	if _, err = s.Apply(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "nothing was restored: the stored content of") {
+		t.Errorf("%v", err)
+	}
+	f.same(now, "refused")
+	if s.History.OpenRestore() != nil {
+		t.Error("the journal says that a restore began")
+	}
+}

@@ -1,0 +1,201 @@
+package restore
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/state"
+	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/internal/workspace/rewind"
+	"github.com/perstack-go/perstack/internal/workspace/snapshot"
+	"github.com/perstack-go/perstack/job"
+)
+
+// Name returns the name that users have for a state of the workspace.
+func Name(s engine.FileState) string { return "s" + strconv.FormatInt(s.Seq, 10) }
+
+// A TargetError says that a job has no checkpoint or snapshot of a name, or several.
+type TargetError struct {
+	Job, Name string
+	Several   bool
+}
+
+func (e *TargetError) Error() string {
+	if e.Several {
+		return fmt.Sprintf("several checkpoints of job %s begin with %s; write more of it", e.Job, e.Name)
+	}
+	return fmt.Sprintf("job %s has no checkpoint or snapshot %s", e.Job, e.Name)
+}
+
+// Find returns the state of the workspace that has a name: that of a snapshot, or of a checkpoint by
+// a unique beginning of its id.
+func Find(h *engine.History, name string) (engine.FileState, error) {
+	if seq, err := strconv.ParseInt(strings.TrimPrefix(name, "s"), 10, 64); err == nil && strings.HasPrefix(name, "s") {
+		for _, s := range h.Files() {
+			if s.Seq == seq {
+				return s, nil
+			}
+		}
+	}
+	id, err := FindCheckpoint(h, name)
+	if err != nil {
+		return engine.FileState{}, err
+	}
+	point, _ := h.At(id)
+	return at(h, point.Seq)
+}
+
+// FindCheckpoint returns the id of the checkpoint that begins with a text.
+func FindCheckpoint(h *engine.History, text string) (string, error) {
+	var found []string
+	for _, id := range h.Checkpoints() {
+		if id == text {
+			return id, nil
+		}
+		if strings.HasPrefix(id, text) {
+			found = append(found, id)
+		}
+	}
+	if len(found) != 1 || text == "" {
+		return "", &TargetError{h.Job.ID, text, len(found) > 1}
+	}
+	return found[0], nil
+}
+
+// at returns the files that belong to a record. Before the first state, no call had changed a file.
+func at(h *engine.History, seq int64) (engine.FileState, error) {
+	if s, ok := h.FilesBefore(seq); ok {
+		return s, nil
+	}
+	if all := h.Files(); len(all) > 0 {
+		return all[0], nil
+	}
+	return engine.FileState{}, ErrNoFiles
+}
+
+// BeforeRun returns the files as they were before a Run. What others changed between its start and
+// its first call was there before the job changed anything, and stays.
+func BeforeRun(h *engine.History, start engine.RunStart) (engine.FileState, error) {
+	before, err := at(h, start.Seq)
+	if err != nil {
+		return before, err
+	}
+	for _, s := range h.Files() {
+		switch {
+		case s.Seq <= before.Seq || s.Seq < start.Seq:
+		case s.By != engine.OtherAuthor:
+			return before, nil
+		default:
+			before = s
+		}
+	}
+	return before, nil
+}
+
+// parse reads the id of a tree.
+func parse(tree string) (snapshot.ID, error) {
+	id, err := snapshot.ParseID(tree)
+	if err != nil {
+		return id, fmt.Errorf("the journal names a state %q: %w", tree, err)
+	}
+	return id, nil
+}
+
+// stored returns an error for a state that is not stored any more.
+func stored(files *snapshot.Store, s engine.FileState, id snapshot.ID) error {
+	has, err := files.Has(id)
+	if err == nil && !has {
+		err = fmt.Errorf("the files of snapshot %s are not stored any more", Name(s))
+	}
+	return err
+}
+
+// statesFrom returns the states of a job from one on. Those that are not stored any more are left
+// out: then it is not known who made what changed up to the next.
+func statesFrom(files *snapshot.Store, all []engine.FileState, first engine.FileState) (states []rewind.State, err error) {
+	var missing rewind.State
+	for _, s := range all {
+		if s.Seq < first.Seq {
+			continue
+		}
+		r := rewind.State{Job: s.By != engine.OtherAuthor, Others: s.By != engine.JobAuthor}
+		if r.Tree, err = parse(s.Tree); err != nil {
+			return nil, err
+		}
+		if s.Restored != "" {
+			if r.Restored, err = parse(s.Restored); err != nil {
+				return nil, err
+			}
+		}
+		r.Job, r.Others = r.Job || missing.Job, r.Others || missing.Others
+		has, err := files.Has(r.Tree)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			missing = r
+			continue
+		}
+		missing = rewind.State{}
+		states = append(states, r)
+	}
+	return states, nil
+}
+
+// StagingPrefix begins the name of a directory that a restore needs in the workspace for a while.
+const StagingPrefix = rewind.StagingPrefix
+
+// SnapshotOptions returns what snapshots of a job capture. envFiles says whether programs of the job
+// can change env files.
+func SnapshotOptions(spec job.Spec, envFiles bool) snapshot.Options {
+	o, set := snapshot.Defaults(), spec.Snapshots
+	o.EnvFiles = envFiles
+	if set.MaxFileBytes > 0 {
+		o.MaxFileBytes = set.MaxFileBytes
+	}
+	if set.MaxSnapshotBytes > 0 {
+		o.MaxBytes = set.MaxSnapshotBytes
+	}
+	if set.MaxEntries > 0 {
+		o.MaxEntries = set.MaxEntries
+	}
+	hidden := hiddenIn(spec.Workspace)
+	var globs []workspace.Glob
+	for _, text := range set.Exclude {
+		if g, err := workspace.ParseGlob(text); err == nil { // else the Spec would have been refused
+			globs = append(globs, g)
+		}
+	}
+	o.Exclude = func(path string) bool {
+		return strings.HasPrefix(path, StagingPrefix) || slices.Contains(hidden, path) ||
+			slices.ContainsFunc(globs, func(g workspace.Glob) bool { return g.Match(path, false) || g.Match(path, true) })
+	}
+	return o
+}
+
+// hiddenIn returns the paths in a workspace that no tool can reach, such as a history or a key. Env
+// files are not among them: whether they are captured depends on the sandbox.
+func hiddenIn(w job.Workspace) (paths []string) {
+	root, err := state.Resolve(w.Dir)
+	if err != nil {
+		root = w.Dir
+	}
+	for _, path := range w.Hidden {
+		if real, err := state.Resolve(path); err == nil {
+			path = real
+		}
+		rest, err := filepath.Rel(root, path)
+		if err == nil && filepath.IsLocal(rest) && rest != "." && !workspace.IsEnvFile(filepath.Base(rest)) {
+			paths = append(paths, filepath.ToSlash(rest))
+		}
+	}
+	return paths
+}
+
+// keepSafety is how long the states before a restore are kept.
+const keepSafety = 30 * 24 * time.Hour
