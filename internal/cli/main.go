@@ -15,6 +15,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/audit"
 	"github.com/perstack-go/perstack/internal/cli/demo"
+	"github.com/perstack-go/perstack/internal/cli/diff"
 	"github.com/perstack-go/perstack/internal/cli/docker"
 	"github.com/perstack-go/perstack/internal/cli/doctor"
 	"github.com/perstack-go/perstack/internal/cli/egress"
@@ -25,9 +26,11 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/models"
+	"github.com/perstack-go/perstack/internal/cli/restore"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
 	"github.com/perstack-go/perstack/internal/cli/trust"
+	"github.com/perstack-go/perstack/internal/cli/undo"
 	"github.com/perstack-go/perstack/internal/cli/validate"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/version"
@@ -70,6 +73,7 @@ var commands = []struct {
 	add  func(root *cobra.Command, h *host.Host)
 }{
 	{"audit", func(root *cobra.Command, h *host.Host) { root.AddCommand(audit.New(h, nil)) }},
+	{"diff", func(root *cobra.Command, h *host.Host) { root.AddCommand(diff.New(h, nil)) }},
 	{"demo", func(root *cobra.Command, h *host.Host) { root.AddCommand(demo.New(h, nil)) }},
 	{"docker", func(root *cobra.Command, h *host.Host) { root.AddCommand(docker.New(h, nil)) }},
 	{"doctor", func(root *cobra.Command, h *host.Host) { root.AddCommand(doctor.New(h, nil)) }},
@@ -80,9 +84,11 @@ var commands = []struct {
 	{"log", func(root *cobra.Command, h *host.Host) { root.AddCommand(log.New(h, nil)) }},
 	{"mcp", func(root *cobra.Command, h *host.Host) { root.AddCommand(mcp.New(h, nil)) }},
 	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},
+	{"restore", func(root *cobra.Command, h *host.Host) { root.AddCommand(restore.New(h, nil)) }},
 	{"run", func(root *cobra.Command, h *host.Host) { root.AddCommand(run.New(h, nil)) }},
 	{"schema", func(root *cobra.Command, h *host.Host) { root.AddCommand(schema.New(h, nil)) }},
 	{"trust", func(root *cobra.Command, h *host.Host) { root.AddCommand(trust.New(h, nil)) }},
+	{"undo", func(root *cobra.Command, h *host.Host) { root.AddCommand(undo.New(h, nil)) }},
 	{"validate", func(root *cobra.Command, h *host.Host) { root.AddCommand(validate.New(h, nil)) }},
 	{"version", func(root *cobra.Command, h *host.Host) { root.AddCommand(newVersion(h)) }},
 }

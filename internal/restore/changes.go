@@ -78,5 +78,10 @@ func within(path string, paths []string) bool {
 // WritePatch writes the changes as git does.
 func (c *Changes) WritePatch(w io.Writer) error { return rewind.WritePatch(w, c.files, c.List) }
 
+// WriteOne is WritePatch for one of the changes.
+func (c *Changes) WriteOne(w io.Writer, change snapshot.Change) error {
+	return rewind.WritePatch(w, c.files, []snapshot.Change{change})
+}
+
 // Close releases the stored files.
 func (c *Changes) Close() error { return c.files.Close() }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perstack-go/perstack/internal/workspace/rewind"
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
 
@@ -166,4 +167,35 @@ func (s *Session) text(e snapshot.Entry) (string, error) {
 // isCommit recognises the id of an object of git.
 func isCommit(text string) bool {
 	return (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// IsKeptRef reports whether a path is a name that a restore gave to a commit, or a directory of such
+// names.
+func IsKeptRef(path string) bool {
+	return strings.Contains(path, ".git/") && (strings.Contains(path+"/", "/refs/perstack/"))
+}
+
+// Branches returns what the HEAD of a repository is now, and what it is after a plan: a branch, or a
+// commit. It returns nothing for other paths.
+func (s *Session) Branches(p rewind.Plan, path string) (now, after string, err error) {
+	if path != ".git/HEAD" && !strings.HasSuffix(path, "/.git/HEAD") {
+		return "", "", nil
+	}
+	for _, c := range p.Changes {
+		if c.Path != path || c.Before == nil || c.After == nil {
+			continue
+		}
+		if now, err = s.text(*c.Before); err == nil {
+			after, err = s.text(*c.After)
+		}
+	}
+	return branch(now), branch(after), err
+}
+
+func branch(head string) string {
+	name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(head), "ref: "), "refs/heads/")
+	if isCommit(name) {
+		return name[:7]
+	}
+	return name
 }

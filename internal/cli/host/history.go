@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/restore"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -162,6 +164,58 @@ func (h History) Sealer() (*store.Sealer, error) {
 		return nil, fmt.Errorf("read which projects this one was before: %w", err)
 	}
 	return store.NewLazySealer(h.Project.ID(), secrets(h.state.Keys)).Adopt(adopted...), nil
+}
+
+// Files returns the directory of the stored states of workspaces.
+func (h History) Files() string { return restore.Place{Storage: h.Dir}.Files() }
+
+// Place returns where the history is, for restores. With trust, jobs are accepted whose seal is
+// missing or wrong. Without a state directory, nothing can be restored: there is no place for a lock.
+func (h History) Place(trust bool) (restore.Place, error) {
+	if h.state == "" {
+		return restore.Place{}, Usagef("the home directory is not known, so the workspace cannot be locked; set HOME")
+	}
+	adopted, err := h.Project.Adopted()
+	if err != nil {
+		return restore.Place{}, fmt.Errorf("read which projects this one was before: %w", err)
+	}
+	return restore.Place{Storage: h.Dir, Link: h.Chosen, Project: h.Project.ID(), Adopted: adopted, Trust: trust}, nil
+}
+
+// ExplainSeal adds to an error about a seal what the user can do.
+func ExplainSeal(err error) error {
+	seal, ok := errors.AsType[*store.SealError](err)
+	if !ok {
+		return err
+	}
+	hint := "to continue it all the same, and believe everything that it records, add --trust-history"
+	if seal.Fault == store.OtherProject {
+		hint = "continue it there; if this project was moved, run: perstack jobs adopt <old path>; or " + hint
+	}
+	return Usagef("%w; %s", err, hint)
+}
+
+// NewestJob returns the job in which something happened last; a zero one if there is none. The hint
+// says how to name another job, if it cannot be found out.
+func NewestJob(ctx context.Context, s store.Store, hint string) (store.JobInfo, error) {
+	var newest store.JobInfo
+	var old *store.VersionError
+	for job, err := range s.Jobs(ctx) {
+		if errors.As(err, &old) || errors.Is(err, store.ErrBadID) || job.Imported != nil {
+			continue // it cannot be continued anyway
+		}
+		if err != nil {
+			// It can be the one that is meant, and a program must not guess.
+			return newest, fmt.Errorf("cannot tell which job is the newest: %w; %s; perstack log lists the jobs", err, hint)
+		}
+		if job.UpdatedAt > newest.UpdatedAt {
+			newest = job
+		}
+	}
+	if newest.ID == "" && old != nil {
+		return newest, old
+	}
+	return newest, nil
 }
 
 // Verifier returns what checks the seals of the jobs of all projects. It makes no key.

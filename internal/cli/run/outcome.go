@@ -97,7 +97,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 	case errors.As(err, &wrong):
 		return o.opts.hint(err)
 	case errors.As(err, new(*store.SealError)):
-		return o.opts.explainSeal(err)
+		return host.ExplainSeal(err)
 	case errors.As(err, &choice) && takesFlag(err, choice):
 		return fmt.Errorf("%w; set it with --%s", err, strings.Join(choice.Settings, " or --"))
 	case errors.Is(err, fs.ErrPermission):

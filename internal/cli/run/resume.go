@@ -24,20 +24,7 @@ func (o *Options) checkSeal(ctx context.Context, t *target, s store.Store, seale
 	if sealer == nil {
 		return host.Usagef("whether this user sealed job %s is not known, because the home directory is not known; set HOME, or believe everything that the job records with --trust-history", t.jobID)
 	}
-	return o.explainSeal(t.history.CheckSeal(ctx, s, sealer))
-}
-
-// explainSeal adds to an error about a seal what the user can do.
-func (o *Options) explainSeal(err error) error {
-	seal, ok := errors.AsType[*store.SealError](err)
-	if !ok {
-		return err
-	}
-	hint := "to continue it all the same, and believe everything that it records, add --trust-history"
-	if seal.Fault == store.OtherProject {
-		hint = "continue it there; if this project was moved, run: perstack jobs adopt <old path>; or " + hint
-	}
-	return host.Usagef("%w; %s", err, hint)
+	return host.ExplainSeal(t.history.CheckSeal(ctx, s, sealer))
 }
 
 // tellChanges says what is different from the recorded job, and what is kept from it

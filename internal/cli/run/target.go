@@ -90,27 +90,11 @@ func (o *Options) checkExpert(of event.ExpertRef) error {
 
 // newestJob returns the job in which something happened last.
 func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
-	var newest store.JobInfo
-	var old *store.VersionError
-	for job, err := range s.Jobs(ctx) {
-		if errors.As(err, &old) || errors.Is(err, store.ErrBadID) || job.Imported != nil {
-			continue // it cannot be continued anyway
-		}
-		if err != nil {
-			// It can be the one that is meant, and a program must not guess.
-			return newest, fmt.Errorf("cannot tell which job is the newest: %w; to continue another job, name it with --continue-job <job>; perstack log lists the jobs", err)
-		}
-		if job.UpdatedAt > newest.UpdatedAt {
-			newest = job
-		}
+	newest, err := host.NewestJob(ctx, s, "to continue another job, name it with --continue-job <job>")
+	if err == nil && newest.ID == "" {
+		err = host.Usagef("no job to continue; start one with: perstack run <expert> <query>")
 	}
-	if newest.ID == "" && old != nil {
-		return newest, old
-	}
-	if newest.ID == "" {
-		return newest, host.Usagef("no job to continue; start one with: perstack run <expert> <query>")
-	}
-	return newest, nil
+	return newest, err
 }
 
 // jobWithCheckpoint finds the job that a checkpoint belongs to.

@@ -18,7 +18,8 @@ const (
 )
 
 // WritePatch writes changes as git does, so that git can apply them. Like git, it has no directories,
-// and of a mode only whether a file can be executed. The content of env files is not shown.
+// and of a mode only whether a file can be executed. The content of env files is not shown. A file
+// whose content is not shown is named, and git passes it over.
 func WritePatch(w io.Writer, store *snapshot.Store, changes []snapshot.Change) error {
 	for _, c := range changes {
 		before, after := tracked(c.Before), tracked(c.After)
@@ -69,11 +70,13 @@ func writeFile(w io.Writer, store *snapshot.Store, path string, before, after *s
 	var hidden *hiddenError
 	switch {
 	case errors.As(err, &hidden):
+		head.Reset() // git passes over what has no head; with one, it would make an empty file
 		fmt.Fprintf(&head, "Files %s and %s differ: %s\n", from, to, hidden.why)
 	case err != nil:
 		return err
 	case bytes.Equal(old, now): // the mode differs, or the file is empty
 	case textdiff.IsBinary(old) || textdiff.IsBinary(now):
+		head.Reset()
 		fmt.Fprintf(&head, "Binary files %s and %s differ\n", from, to)
 	default:
 		fmt.Fprintf(&head, "--- %s\n+++ %s\n%s", withTab(from), withTab(to), textdiff.Hunks(old, now))

@@ -95,25 +95,28 @@ func TestPatchHidesContent(t *testing.T) {
 	f.check(err)
 	var patch bytes.Buffer
 	f.check(rewind.WritePatch(&patch, f.store, changes))
-	want := `diff --git a/binary b/binary
-new file mode 100644
-Binary files /dev/null and b/binary differ
+	want := `Binary files /dev/null and b/binary differ
 diff --git a/empty b/empty
 new file mode 100644
-diff --git a/large b/large
-new file mode 100644
 Files /dev/null and b/large differ: the file is too large to be shown
-diff --git a/lines b/lines
-new file mode 100644
 Files /dev/null and b/lines differ: the file has too many lines to be shown
 diff --git a/plain b/plain
 old mode 100644
 new mode 100755
-diff --git a/sub/.env b/sub/.env
-new file mode 100644
 Files /dev/null and b/sub/.env differ: the content of env files is not shown
 `
 	if diff := cmp.Diff(want, patch.String()); diff != "" {
+		t.Error(diff)
+	}
+	other := t.TempDir()
+	f.check(os.WriteFile(filepath.Join(other, "plain"), []byte("1\n"), 0o644))
+	cmd := exec.Command("git", "apply", "-")
+	cmd.Dir, cmd.Stdin = other, bytes.NewReader(patch.Bytes())
+	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(other))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if diff := cmp.Diff(map[string]string{"plain": "true 1\n", "empty": "false "}, gitView(t, other)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,0 +1,207 @@
+// Package files is what the commands restore, undo and diff share: which job is meant, how it is
+// opened, and how changes of files are shown.
+//
+// Start reading at [Find].
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/cli/complete"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/restore"
+	"github.com/perstack-go/perstack/internal/state"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+// Flags say where the history is, and whether it is believed.
+type Flags struct {
+	Config, Storage string
+	TrustHistory    bool
+}
+
+// Add adds the flags to a command. One that only shows something needs no trust.
+func (f *Flags) Add(cmd *cobra.Command, trust bool) {
+	host.AddLocalConfigFlag(cmd, &f.Config)
+	cmd.Flags().StringVar(&f.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else that of the project)")
+	if err := cmd.MarkFlagDirname("storage"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	if trust {
+		cmd.Flags().BoolVar(&f.TrustHistory, "trust-history", false, "use a job that is not sealed by your key: everything that it records is believed")
+	}
+}
+
+// open returns the history of the project.
+func (f *Flags) open(h *host.Host) (host.History, *file.Store, error) {
+	if err := host.RefuseRemote(f.Config); err != nil {
+		return host.History{}, nil, err
+	}
+	history, err := h.History(f.Storage, f.Config, h.Dir)
+	if err != nil {
+		return history, nil, err
+	}
+	return history, file.New(history.Dir, &file.Options{AllowLink: history.Chosen}), nil
+}
+
+// A Job is a recorded job.
+type Job struct {
+	ID    string
+	Store store.Store
+	Files string // directory of the stored files
+
+	host    *host.Host
+	flags   Flags
+	history host.History
+}
+
+// Find finds a job by a unique beginning of its id. "" means the newest.
+func Find(ctx context.Context, h *host.Host, f Flags, id string) (*Job, error) {
+	history, s, err := f.open(h)
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{Store: s, Files: history.Files(), host: h, flags: f, history: history}
+	if id != "" {
+		j.ID, err = find(ctx, s, id)
+		return j, err
+	}
+	newest, err := host.NewestJob(ctx, s, "name the job that you mean")
+	if err == nil && newest.ID == "" {
+		err = host.Usagef("there is no job yet; start one with: perstack run <expert> <query>")
+	}
+	j.ID = newest.ID
+	return j, err
+}
+
+// find returns the id of the job that begins with a text.
+func find(ctx context.Context, s *file.Store, text string) (string, error) {
+	if err := store.CheckID(text); err != nil {
+		return "", host.Usagef("%w", err)
+	}
+	if _, err := s.FindJob(ctx, text); !errors.Is(err, store.ErrNotFound) {
+		return text, nil // what is wrong with it is said when it is read
+	}
+	var found []string
+	for info := range s.Jobs(ctx) {
+		if strings.HasPrefix(info.ID, text) {
+			found = append(found, info.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", host.Usagef("%w; perstack log lists the jobs", store.NotFound(text))
+	case 1:
+		return found[0], nil
+	}
+	return "", host.Usagef("several jobs begin with %s; write more of the id, perstack log lists them", text)
+}
+
+// Load folds the journal of the job.
+func (j *Job) Load(ctx context.Context) (*engine.History, error) {
+	h, err := engine.Load(ctx, j.Store, j.ID)
+	if err == nil && h.Job.Imported != nil {
+		err = restore.ErrNoFiles
+	}
+	return h, j.Explain(err)
+}
+
+// Open locks everything that a restore needs.
+func (j *Job) Open(ctx context.Context, abort bool) (*restore.Session, error) {
+	place, err := j.history.Place(j.flags.TrustHistory)
+	if err != nil {
+		return nil, err
+	}
+	s, err := restore.Open(ctx, restore.Options{State: j.host.StatePath(), Place: place, Job: j.ID, Source: j.host.Source, Abort: abort})
+	return s, j.Explain(err)
+}
+
+// Again is a command about the job that can be pasted into a shell.
+func (j *Job) Again(command string, args ...string) string {
+	words := append([]string{command, j.ID}, args...)
+	if j.flags.Config != "" {
+		words = append(words, "--config", j.flags.Config)
+	}
+	if j.flags.Storage != "" {
+		words = append(words, "--storage", j.flags.Storage)
+	}
+	return j.host.Command + " " + terminal.ShellJoin(words...)
+}
+
+// Explain adds to an error what the user can do.
+func (j *Job) Explain(err error) error {
+	var target *restore.TargetError
+	var interrupted *restore.InterruptedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &target):
+		return host.Usagef("%w; %s log %s lists the checkpoints", err, j.host.Command, j.ID)
+	case errors.Is(err, restore.ErrNoFiles):
+		return host.Usagef("job %s has stored no files: it changed none, or snapshots were off", j.ID)
+	case errors.Is(err, restore.ErrNoRestore):
+		return host.Usagef("no restore of job %s was interrupted, so there is nothing to take back", j.ID)
+	case errors.As(err, &interrupted):
+		return &host.ExitError{Code: host.ExitFailure, Err: fmt.Errorf("%w; to take it back instead, run: perstack restore %s --abort", err, interrupted.Job)}
+	}
+	if refused := (*restore.RefusedError)(nil); errors.As(err, &refused) {
+		return refuse(refused)
+	}
+	return host.ExplainSeal(err)
+}
+
+// Paths turns what the user wrote into paths of the workspace.
+func Paths(h *host.Host, workspace string, args []string) ([]string, error) {
+	root, err := state.Resolve(workspace)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, arg := range args {
+		path := h.Path(arg)
+		if path != filepath.Clean(workspace) {
+			// The path itself can be a link, which is meant and not followed.
+			dir, err := state.Resolve(filepath.Dir(path))
+			if err != nil {
+				return nil, err
+			}
+			path = filepath.Join(dir, filepath.Base(path))
+		} else {
+			path = root
+		}
+		rest, err := filepath.Rel(root, path)
+		if err != nil || !filepath.IsLocal(rest) {
+			return nil, host.Usagef("%s is not in the workspace of the job, %s", terminal.ShellJoin(arg), terminal.ShellJoin(workspace))
+		}
+		if rest == "." {
+			return nil, nil // everything
+		}
+		paths = append(paths, filepath.ToSlash(rest))
+	}
+	return paths, nil
+}
+
+// Complete offers jobs for the first argument, and their checkpoints for others.
+func Complete(h *host.Host, f *Flags, most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		_, s, err := f.open(h)
+		switch {
+		case err != nil:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		case len(args) == 0:
+			return complete.Jobs(cmd, s)
+		case len(args) < most:
+			return complete.Checkpoints(cmd, s, args[0], false)
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+}
