@@ -150,13 +150,9 @@ func resolve(ctx context.Context, spec job.Spec, parts *Parts) (job.Spec, error)
 		}
 		parts.History = history
 	}
-	var recorded job.Spec
-	if point, ok := parts.History.Origin(spec.Input.From); ok { // else the engine says what is missing
-		var err error
-		if recorded, err = parts.History.Spec(point); err != nil {
-			return spec, err
-		}
+	recorded, err := parts.History.Recorded(spec.Input.From)
+	if err == nil {
+		err = spec.Resume(recorded, providers.Catalogue{})
 	}
-	err := spec.Resume(recorded, providers.Catalogue{})
 	return spec, err
 }

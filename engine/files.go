@@ -119,6 +119,24 @@ func (h *History) LastRun() (RunStart, bool) {
 	return start, ok
 }
 
+// AtBeginning reports whether all Runs were taken back: the job is continued with a new conversation.
+func (h *History) AtBeginning() bool {
+	_, ok := h.Origin("")
+	return h.rewound && !ok
+}
+
+// Recorded returns what the job ran where it is continued from, as [History.Origin] has it. A job
+// whose Runs were all taken back keeps what it ran last. It is zero if there is no such checkpoint.
+func (h *History) Recorded(checkpointID string) (job.Spec, error) {
+	if point, ok := h.Origin(checkpointID); ok {
+		return h.Spec(point)
+	}
+	if checkpointID == "" && h.AtBeginning() {
+		return h.NewestSpec()
+	}
+	return job.Spec{}, nil
+}
+
 // NewestSpec returns what the job ran last, even if it was rewound since.
 func (h *History) NewestSpec() (job.Spec, error) { return job.ParseRecorded(h.spec) }
 

@@ -27,6 +27,8 @@ type History struct {
 	starts map[string]RunStart // of the coordinator's Runs
 	spec   rawjson.Value       // of the newest start of the coordinator
 
+	rewound bool // the user took Runs back
+
 	toolCalls int // that models have made in all Runs, without those that say that an Expert is done
 }
 
@@ -141,7 +143,7 @@ func (h *History) Apply(r store.Record) (before, after State) {
 	case event.ContinueToNextStep:
 		h.addPoint(Point{before, r.Seq})
 	case event.Rewound:
-		h.head = h.points[b.Head]
+		h.head, h.rewound = h.points[b.Head], true
 	default:
 		if e.IsTerminal() {
 			h.addPoint(Point{after, r.Seq})

@@ -43,7 +43,7 @@ func checkRunID(spec job.Spec, st start, h *History) error {
 func planStart(spec job.Spec, source Source, h *History) (start, error) {
 	in := spec.Input
 	st := start{runID: cmp.Or(spec.RunID, source.NewID()), step: 1, query: in.Query, answer: in.Answer}
-	if !in.Continue {
+	if !in.Continue || in.From == "" && in.Query != "" && h.AtBeginning() {
 		return st, nil
 	}
 	point, err := h.startingPoint(spec)
@@ -150,6 +150,8 @@ func (h *History) startingPoint(spec job.Spec) (Point, error) {
 	switch {
 	case !ok && from != "":
 		return Point{}, &Error{KindInput, &JobError{Problem: CheckpointNotFound, JobID: spec.JobID, CheckpointID: from}}
+	case !ok && h.AtBeginning():
+		return Point{}, inputError("all runs of job %s were undone, so it needs a new query", spec.JobID)
 	case !ok:
 		return Point{}, inputError("job %s has no checkpoint to continue from", spec.JobID)
 	}

@@ -3,9 +3,11 @@ package restore
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
@@ -62,17 +64,19 @@ func (s *Session) recordSafety(ctx context.Context, p *Plan) (engine.FileState, 
 	if newest().Tree == p.now.Tree.String() {
 		return newest(), nil
 	}
-	body := event.WorkspaceSnapshot{
-		Tree: p.now.Tree.String(), Reason: event.SnapshotSafety, Outside: true, Busy: s.busy, SkippedAll: p.now.SkippedAll,
-		Skipped: named(p.now.Skipped), Torn: p.now.Torn, Incomplete: p.now.Incomplete, HardLinks: p.now.HardLinks,
-	}
+	body := runtimes.Describe(p.now)
+	body.Reason, body.Outside, body.Unsure, body.Busy = event.SnapshotSafety, true, len(s.busy) > 0, s.busy
 	err := s.append(ctx, body)
 	return newest(), err
 }
 
+// maxNamed bounds how many paths an event names.
+const maxNamed = 100
+
+// named returns what was skipped as it is recorded. Names of files can be any bytes.
 func named(all []snapshot.Skipped) (files []event.SkippedFile) {
-	for _, s := range all {
-		files = append(files, event.SkippedFile{Path: s.Path, Why: s.Why})
+	for _, s := range all[:min(len(all), maxNamed)] {
+		files = append(files, event.SkippedFile{Path: strings.ToValidUTF8(s.Path, "\uFFFD"), Why: s.Why})
 	}
 	return files
 }

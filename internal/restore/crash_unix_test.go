@@ -50,8 +50,8 @@ func TestKilledRestores(t *testing.T) {
 				f.settle(abort)
 			}
 			f.same(want, fmt.Sprintf("abort %v, step %d", abort, step))
-			if _, err := os.Stat(f.path(restore.StagingPrefix + jobID)); err == nil {
-				t.Fatalf("step %d: the staging directory is left", step)
+			if left, err := filepath.Glob(f.path(".perstack-*")); err != nil || len(left) > 0 {
+				t.Fatalf("step %d: %v is left, %v", step, left, err)
 			}
 			s := f.open()
 			if s.History.OpenRestore() != nil {

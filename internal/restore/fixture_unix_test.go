@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/restore"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
@@ -137,7 +138,9 @@ func (f *fixture) start(task string) *work {
 	f.check(err)
 	w.files, err = snapshot.Open(f.t.Context(), f.place.Files())
 	f.check(err)
-	w.taker = w.files.Taker(f.dir, restore.SnapshotOptions(f.spec, true))
+	options, err := runtimes.SnapshotOptions(f.spec, true)
+	f.check(err)
+	w.taker = w.files.Taker(f.dir, options)
 	spec, err := f.spec.Recorded()
 	f.check(err)
 	w.add(event.StartRun{

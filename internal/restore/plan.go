@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/filename"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
@@ -102,7 +103,11 @@ func (s *Session) look(ctx context.Context, p *Plan, target snapshot.Tree) (err 
 	if err != nil {
 		return err
 	}
-	p.taker = s.files.Taker(s.Workspace, SnapshotOptions(s.spec, private))
+	options, err := runtimes.SnapshotOptions(s.spec, private)
+	if err != nil {
+		return err
+	}
+	p.taker = s.files.Taker(s.Workspace, options)
 	if p.now, err = p.taker.Take(ctx); err != nil {
 		return err
 	}

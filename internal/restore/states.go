@@ -2,18 +2,13 @@ package restore
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/internal/state"
-	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
-	"github.com/perstack-go/perstack/job"
 )
 
 // Name returns the name that users have for a state of the workspace.
@@ -145,56 +140,6 @@ func statesFrom(files *snapshot.Store, all []engine.FileState, first engine.File
 		states = append(states, r)
 	}
 	return states, nil
-}
-
-// StagingPrefix begins the name of a directory that a restore needs in the workspace for a while.
-const StagingPrefix = rewind.StagingPrefix
-
-// SnapshotOptions returns what snapshots of a job capture. envFiles says whether programs of the job
-// can change env files.
-func SnapshotOptions(spec job.Spec, envFiles bool) snapshot.Options {
-	o, set := snapshot.Defaults(), spec.Snapshots
-	o.EnvFiles = envFiles
-	if set.MaxFileBytes > 0 {
-		o.MaxFileBytes = set.MaxFileBytes
-	}
-	if set.MaxSnapshotBytes > 0 {
-		o.MaxBytes = set.MaxSnapshotBytes
-	}
-	if set.MaxEntries > 0 {
-		o.MaxEntries = set.MaxEntries
-	}
-	hidden := hiddenIn(spec.Workspace)
-	var globs []workspace.Glob
-	for _, text := range set.Exclude {
-		if g, err := workspace.ParseGlob(text); err == nil { // else the Spec would have been refused
-			globs = append(globs, g)
-		}
-	}
-	o.Exclude = func(path string) bool {
-		return strings.HasPrefix(path, StagingPrefix) || slices.Contains(hidden, path) ||
-			slices.ContainsFunc(globs, func(g workspace.Glob) bool { return g.Match(path, false) || g.Match(path, true) })
-	}
-	return o
-}
-
-// hiddenIn returns the paths in a workspace that no tool can reach, such as a history or a key. Env
-// files are not among them: whether they are captured depends on the sandbox.
-func hiddenIn(w job.Workspace) (paths []string) {
-	root, err := state.Resolve(w.Dir)
-	if err != nil {
-		root = w.Dir
-	}
-	for _, path := range w.Hidden {
-		if real, err := state.Resolve(path); err == nil {
-			path = real
-		}
-		rest, err := filepath.Rel(root, path)
-		if err == nil && filepath.IsLocal(rest) && rest != "." && !workspace.IsEnvFile(filepath.Base(rest)) {
-			paths = append(paths, filepath.ToSlash(rest))
-		}
-	}
-	return paths
 }
 
 // keepSafety is how long the states before a restore are kept.

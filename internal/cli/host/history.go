@@ -150,7 +150,7 @@ func (h History) Hidden() []string {
 }
 
 // Files returns the directory with the stored states of workspaces.
-func (h History) Files() string { return filepath.Join(h.Dir, "files") }
+func (h History) Files() string { return restore.Place{Storage: h.Dir}.Files() }
 
 // Sealer returns what seals the jobs of the project, and checks those that it continues. It is
 // nil if the system names no state directory, where the key would be. The key is made when it is
@@ -165,9 +165,6 @@ func (h History) Sealer() (*store.Sealer, error) {
 	}
 	return store.NewLazySealer(h.Project.ID(), secrets(h.state.Keys)).Adopt(adopted...), nil
 }
-
-// Files returns the directory of the stored states of workspaces.
-func (h History) Files() string { return restore.Place{Storage: h.Dir}.Files() }
 
 // Place returns where the history is, for restores. With trust, jobs are accepted whose seal is
 // missing or wrong. Without a state directory, nothing can be restored: there is no place for a lock.

@@ -57,11 +57,7 @@ func (o *Options) target(jobID string, history *engine.History) (*target, error)
 		return nil, o.hint(&engine.JobError{Problem: engine.JobImported, JobID: jobID})
 	}
 	t := &target{jobID: jobID, from: o.ResumeFrom, history: history, expertKey: cmp.Or(o.Expert, history.Job.CoordinatorExpertKey)}
-	point, ok := history.Origin(o.ResumeFrom)
-	if !ok {
-		return t, nil // the engine says what is missing
-	}
-	if o.ResumeFrom != "" {
+	if point, ok := history.Origin(o.ResumeFrom); ok && o.ResumeFrom != "" {
 		if err := o.checkExpert(point.State.Expert); err != nil {
 			return nil, err
 		}
@@ -69,7 +65,7 @@ func (o *Options) target(jobID string, history *engine.History) (*target, error)
 		t.expertKey = history.Root(point).State.Expert.Key
 	}
 	var err error
-	t.recorded, err = history.Spec(point)
+	t.recorded, err = history.Recorded(o.ResumeFrom) // if there is none, the engine says what is missing
 	return t, err
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
 
-// StagingPrefix begins the name of the directory in the workspace that new contents are written to.
-const StagingPrefix = ".perstack-restore-"
+// stagingPrefix begins the name of the directory in the workspace that new contents are written to.
+const stagingPrefix = ".perstack-restore-"
 
 // A Result says what a restore did.
 type Result struct {
@@ -37,7 +37,7 @@ func Apply(ctx context.Context, dir, id string, store *snapshot.Store, taker *sn
 	}
 	defer root.Close()
 	a := &applier{ctx: ctx, store: store, taker: taker, root: root, modes: map[string]uint16{}}
-	staging := StagingPrefix + id
+	staging := stagingPrefix + id
 	if err := errors.Join(a.writable(root, ""), a.removeStaging(staging), root.Mkdir(staging, 0o700)); err != nil {
 		return Result{}, fmt.Errorf("restore files in %s: %w", dir, err)
 	}
