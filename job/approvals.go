@@ -1,5 +1,15 @@
 package job
 
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
 // A Verdict is what a rule says about a call.
 type Verdict string
 
@@ -57,6 +67,7 @@ const (
 	FromProject Origin = "project"
 	FromUser    Origin = "user"
 	FromSystem  Origin = "system"
+	FromJob     Origin = "job" // what a resumed job recorded, and no file says any more
 )
 
 // Rules are the rules and the preset of one file.
@@ -75,4 +86,64 @@ type Approvals struct {
 	SandboxOff bool `json:"sandboxOff,omitzero"`
 	// TrustHints are skills whose servers are believed when they say that a tool only reads.
 	TrustHints []string `json:"trustHints,omitempty"`
+	// Timeout is how long a question waits. After that, the answer is no.
+	Timeout time.Duration `json:"timeout,omitzero"`
+}
+
+// DefaultApprovalTimeout is how long a question waits where nothing else is said.
+const DefaultApprovalTimeout = 7 * 24 * time.Hour
+
+// approvals decides about rules. They add up: those of perstack.toml, then those of the user and of
+// the machine. Of a recorded job, presets and rules that ask or deny stay, and nothing that allows.
+func (r *Resolved) approvals(flags Flags, file, recorded Approvals) {
+	user := flags.User.Approvals
+	sources := slices.Concat(file.Sources, user.Sources)
+	for _, had := range recorded.Sources {
+		if kept := had.without(sources); kept.Preset != "" || len(kept.Rules) > 0 {
+			sources = append(sources, kept)
+		}
+	}
+	off := r.Isolation.Sandbox == expert.SandboxOff && (r.From("sandbox") == Flag || r.From("sandbox") == User)
+	r.Approvals = Approvals{
+		Sources:    sources,
+		AllowAll:   flags.Approvals.AllowAll,
+		Plan:       flags.Approvals.Plan || recorded.Plan,
+		SandboxOff: off,
+		TrustHints: slices.Concat(user.TrustHints, file.TrustHints),
+		Timeout:    lower(lower(cmp.Or(user.Timeout, DefaultApprovalTimeout), file.Timeout), recorded.Timeout),
+	}
+}
+
+// without returns what recorded rules say that none of the sources says, as far as it makes a job
+// stricter.
+func (s Rules) without(sources []Rules) Rules {
+	kept := Rules{Origin: FromJob}
+	if s.Preset != PresetAuto && !slices.ContainsFunc(sources, func(now Rules) bool { return now.Preset == s.Preset }) {
+		kept.Preset = s.Preset
+	}
+	for _, rule := range s.Rules {
+		same := func(other Rule) bool { return reflect.DeepEqual(rule, other) }
+		if rule.Do != Allow && !slices.ContainsFunc(sources, func(now Rules) bool { return slices.ContainsFunc(now.Rules, same) }) {
+			kept.Rules = append(kept.Rules, rule)
+		}
+	}
+	return kept
+}
+
+// check refuses words that would not count, and so would make a job less strict.
+func (a *Approvals) check() error {
+	for _, s := range a.Sources {
+		if s.Preset != "" && !slices.Contains(Presets(), string(s.Preset)) {
+			return fmt.Errorf("job: Spec.Approvals has the preset %q; choose from %q", s.Preset, Presets())
+		}
+		for i, rule := range s.Rules {
+			if !slices.Contains(Verdicts(), string(rule.Do)) {
+				return fmt.Errorf("job: Spec.Approvals: rule %d of the %s does %q; choose from %q", i+1, s.Origin, rule.Do, Verdicts())
+			}
+		}
+	}
+	if a.Timeout < 0 {
+		return fmt.Errorf("job: Spec.Approvals.Timeout is negative; use 0 for the default")
+	}
+	return nil
 }

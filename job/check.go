@@ -15,14 +15,15 @@ func (s *Spec) Complete(known Catalogue) {
 }
 
 // Resume is [Spec.Complete] for a Spec that continues a recorded job: the settings of the Spec
-// are those of a file, so that limits, runtime, sandbox and the limits of a container are the
-// stricter of Spec and record. It refuses another workspace. Variables for commands and the
+// are those of a file, so that limits, runtime, sandbox, approvals, snapshots and the limits of a
+// container are the stricter of Spec and record. It refuses another workspace. Variables for commands and the
 // base image come from the Spec alone: a record must not add a right.
 func (s *Spec) Resume(recorded Spec, known Catalogue) error {
 	recorded.Isolation.Env, recorded.Isolation.Container.BaseImage = nil, ""
 	flags := s.Isolation
 	flags.Sandbox, flags.Reach = "", Reach{Domains: s.Isolation.Reach.Domains} // the rest is that of a file
-	s.resolve(Flags{Settings: Settings{Isolation: flags}}, recorded.Settings, known)
+	answers := Approvals{AllowAll: s.Approvals.AllowAll && recorded.Approvals.AllowAll, Plan: s.Approvals.Plan}
+	s.resolve(Flags{Settings: Settings{Isolation: flags, Approvals: answers}}, recorded.Settings, known)
 	if s.Runtime == Docker && recorded.Runtime == Docker {
 		s.Isolation.Container.restrict(recorded.Isolation.Container)
 	}
@@ -34,6 +35,10 @@ func (s *Spec) resolve(flags Flags, recorded Settings, known Catalogue) {
 	// Most settings of a container have no flag, so the Spec is the file as well.
 	r := Resolve(flags, s.Settings, recorded, known)
 	r.ReasoningDefault = r.ReasoningDefault || s.ReasoningDefault
+	// A program that writes a Spec by hand turns the sandbox off itself. One that was resolved before
+	// says whether the user did: the machine can lack one.
+	off := s.Approvals.Timeout == 0 && r.Isolation.Sandbox == expert.SandboxOff
+	r.Approvals.SandboxOff = s.Approvals.SandboxOff || off
 	s.Settings = r.Settings
 	s.Experts = slices.Clone(s.Experts)
 	for i, e := range s.Experts {
@@ -98,8 +103,10 @@ func (s *Spec) Check() error {
 	if _, missing := expert.Closure(s.Experts, s.Coordinator()); len(missing) > 0 {
 		return fmt.Errorf("job: the delegate %q is not in Spec.Experts; add it", missing[0])
 	}
-	if err := s.Isolation.check(); err != nil {
-		return err
+	for _, check := range []func() error{s.Isolation.check, s.Approvals.check, s.Snapshots.check} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	return s.Limits.check()
 }

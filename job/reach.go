@@ -86,7 +86,7 @@ func withinUsual[N int | int64](said, recorded, usual N) N {
 // sandbox decides the level and the reach of programs with the runtime local. That a job ran
 // without a sandbox is not kept: only the user turns it off, each time.
 func (r *Resolved) sandbox(flags Flags, file, had Isolation) {
-	user := flags.User
+	user := flags.User.Isolation
 	file = user.TightenedBy(file)
 	level := had.Sandbox
 	if !level.Restricts() {

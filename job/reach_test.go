@@ -113,7 +113,7 @@ func TestResolveUser(t *testing.T) {
 			want: at(off, Reach{Network: NetworkHost}, SandboxLimits{}), from: Flag, usual: 4 << 30,
 		},
 	} {
-		got := resolve(Flags{Settings: Settings{Isolation: c.flags}, User: c.user}, Settings{Isolation: c.file}, Settings{Runtime: Local, Isolation: c.record})
+		got := resolve(Flags{Settings: Settings{Isolation: c.flags}, User: Settings{Isolation: c.user}}, Settings{Isolation: c.file}, Settings{Runtime: Local, Isolation: c.record})
 		if diff := cmp.Diff(c.want, got.Isolation); diff != "" || got.From("sandbox") != c.from || got.From("network") != c.from || got.UsualLimits().Memory != c.usual {
 			t.Errorf("%s: level from %d, network from %d, usually %d (-want +got)\n%s", name, got.From("sandbox"), got.From("network"), got.UsualLimits().Memory, diff)
 		}

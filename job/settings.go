@@ -34,9 +34,9 @@ type Settings struct {
 type Flags struct {
 	Settings
 	WritableWorkspace bool // although the job had a read-only one
-	// User is what the user's own configuration says about sandboxes, for all projects. Flags are
-	// stronger, and a file can tighten it.
-	User Isolation
+	// User is what the user's own configuration says about isolation, approvals and snapshots, for
+	// all projects, with the rules of the machine. Flags are stronger, and a file can tighten it.
+	User Settings
 }
 
 // A Layer says where a setting comes from.
@@ -57,7 +57,11 @@ type Resolved struct {
 	from  map[string]Layer
 	named Reach         // what the user opens
 	usual SandboxLimits // what programs can use unless a file says otherwise
+	store Snapshots     // what is stored unless a file says otherwise
 }
+
+// UsualSnapshots are the settings of snapshots where perstack.toml says nothing.
+func (r *Resolved) UsualSnapshots() Snapshots { return r.store }
 
 // UsualLimits are the limits of sandboxes where perstack.toml and a record say nothing.
 func (r *Resolved) UsualLimits() SandboxLimits { return r.usual.Or(DefaultSandboxLimits()) }
@@ -73,8 +77,8 @@ func (r *Resolved) Opened(path string, write bool) bool {
 func (r *Resolved) From(name string) Layer { return r.from[name] }
 
 // Resolve decides each setting of a job: the flag, else perstack.toml, else what the
-// resumed job recorded, else the default. Limits and isolation of a resumed job are the
-// stricter of file and record, and only a flag relaxes them. A journal can be
+// resumed job recorded, else the default. Limits, isolation, approvals and snapshots of a resumed
+// job are the stricter of file and record, and only a flag relaxes them. A journal can be
 // forged, so a record never adds a right, and names only known providers.
 //
 // recorded is zero for a new job.
@@ -83,6 +87,8 @@ func Resolve(flags Flags, file, recorded Settings, known Catalogue) Resolved {
 	r.model(flags, file, recorded, known)
 	r.limits(flags, file, recorded, known.DefaultTimeout(r.Provider))
 	r.isolation(flags, file, recorded)
+	r.approvals(flags, file.Approvals, recorded.Approvals)
+	r.snapshots(flags.User.Snapshots, file.Snapshots, recorded.Snapshots)
 	return r
 }
 

@@ -117,7 +117,11 @@ func TestCompleteKeepsSettings(t *testing.T) {
 			BuildTimeout: 1, StartTimeout: 2, IdleTimeout: 3, TotalTimeout: 4, MaxJournalBytes: 5,
 		},
 	}
-	for i, set := range []reflect.Value{reflect.ValueOf(spec.Isolation.Container), reflect.ValueOf(spec.Settings.Isolation)} {
+	spec.Approvals = Approvals{
+		Sources: []Rules{{Origin: FromUser, Preset: PresetAsk}}, AllowAll: true, Plan: true, SandboxOff: true, TrustHints: []string{"web"}, Timeout: 6,
+	}
+	spec.Snapshots = Snapshots{Mode: SnapshotsRequired, MaxFileBytes: 1, MaxSnapshotBytes: 2, MaxEntries: 3, MaxStoreBytes: 4, Exclude: []string{"a"}}
+	for i, set := range []reflect.Value{reflect.ValueOf(spec.Approvals), reflect.ValueOf(spec.Snapshots), reflect.ValueOf(spec.Isolation.Container), reflect.ValueOf(spec.Settings.Isolation)} {
 		for j := range set.NumField() {
 			if name := set.Type().Field(j).Name; set.Field(j).IsZero() && !slices.Contains([]string{"Sandbox", "Reach", "SandboxLimits"}, name) {
 				t.Errorf("%d: this test does not set %s", i, name)

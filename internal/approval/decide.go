@@ -115,7 +115,7 @@ func (p *Policy) Decide(q *Request) Decision {
 		}
 	}
 	switch {
-	case p.preset() == job.PresetNever:
+	case slices.Contains(p.presets(), job.PresetNever):
 		d.Do = job.Deny
 	case p.AllowAll:
 		d.Do, d.By = job.Allow, "everything is allowed"
@@ -146,18 +146,6 @@ func strictness(v job.Verdict) int {
 	return slices.Index([]job.Verdict{"", job.Allow, job.Ask, job.Deny}, v)
 }
 
-// preset returns the strictest preset of all files.
-func (p *Policy) preset() job.Preset {
-	order := []job.Preset{job.PresetAuto, job.PresetAsk, job.PresetNever, job.PresetReadOnly}
-	strictest := job.PresetAuto
-	for _, s := range p.Sources {
-		if slices.Index(order, s.Preset) > slices.Index(order, strictest) {
-			strictest = s.Preset
-		}
-	}
-	return strictest
-}
-
 // plan refuses what changes something while the job plans. In a sandbox, which shows the workspace
 // read-only then, commands can look around.
 func (p *Policy) plan(q *Request, d Decision) Decision {
@@ -167,18 +155,41 @@ func (p *Policy) plan(q *Request, d Decision) Decision {
 	return d
 }
 
-// byPreset decides about a request that no rule matches.
-func (p *Policy) byPreset(q *Request) Decision {
-	preset := p.preset()
-	do := job.Allow
+// byPreset decides about a request that no rule matches: as the strictest preset of all files does.
+// Presets are compared by what they do, and not by their names: never allows what ask asks about.
+func (p *Policy) byPreset(q *Request) (d Decision) {
+	for _, preset := range p.presets() {
+		if do := ofPreset(preset, q); strictness(do) > strictness(d.Do) {
+			d = Decision{Do: do, By: fmt.Sprintf("the preset %s", preset), Remember: true}
+		}
+	}
+	return d
+}
+
+// presets returns those of all files.
+func (p *Policy) presets() (all []job.Preset) {
+	for _, s := range p.Sources {
+		if s.Preset != "" && !slices.Contains(all, s.Preset) {
+			all = append(all, s.Preset)
+		}
+	}
+	if len(all) == 0 {
+		return []job.Preset{job.PresetAuto}
+	}
+	return all
+}
+
+// ofPreset is what one preset does.
+func ofPreset(preset job.Preset, q *Request) job.Verdict {
 	switch reads := q.Class == Reads || q.Class == Starts && q.ReadOnly; {
 	case reads:
+		return job.Allow
 	case preset == job.PresetReadOnly:
-		do = job.Deny
+		return job.Deny
 	case q.Class == Escapes, q.Class == Starts && !q.Sandboxed && !q.Accepted, preset == job.PresetAsk:
-		do = job.Ask
+		return job.Ask
 	}
-	return Decision{Do: do, By: fmt.Sprintf("the preset %s", preset), Remember: true}
+	return job.Allow
 }
 
 // raise makes a decision stricter where rules cannot see what a call does.

@@ -31,6 +31,7 @@ func TestPresets(t *testing.T) {
 		{Policy{Approvals: job.Approvals{Plan: true, AllowAll: true}}, "allow deny allow deny deny deny"},
 		{preset(job.PresetAuto, job.PresetAsk), "allow ask ask ask ask ask"},
 		{preset(job.PresetReadOnly, job.PresetAuto), "allow deny deny deny deny deny"},
+		{preset(job.PresetAsk, job.PresetNever), "allow deny deny deny deny deny"}, // never alone would allow what ask asks about
 	} {
 		got := ""
 		for i, q := range requests {
@@ -193,6 +194,10 @@ func TestOtherFields(t *testing.T) {
 		{job.Rule{Path: "**"}, Request{}, false},
 		{job.Rule{Host: "*.example.com:443"}, Request{Host: "a.example.com:443"}, true},
 		{job.Rule{Host: "*.example.com:443"}, Request{Host: "example.com:443"}, false},
+		{job.Rule{Host: "a.example.com"}, Request{Host: "A.example.com:443"}, true}, // all ports
+		{job.Rule{Host: "a.example.com:80"}, Request{Host: "a.example.com:443"}, false},
+		{job.Rule{Host: "::1"}, Request{Host: "[::1]:443"}, true},
+		{job.Rule{Host: "*"}, Request{}, false},
 		{job.Rule{Args: map[string]string{"/repo": "acme/*"}}, Request{Args: rawjson.Value(`{"repo":"acme/x"}`)}, true},
 		{job.Rule{Args: map[string]string{"/repo": "acme/*"}}, Request{Args: rawjson.Value(`{"repo":"evil/x"}`)}, false},
 		{job.Rule{Args: map[string]string{"/repo": "*"}}, Request{Args: rawjson.Value(`{}`)}, false},

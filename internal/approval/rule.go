@@ -3,6 +3,7 @@ package approval
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"slices"
 	"strings"
@@ -13,9 +14,9 @@ import (
 
 // The bounds of rules.
 const (
-	MaxRules    = 500
-	maxWords    = 64
-	maxExamples = 50
+	MaxRules    = 500 // of one file
+	MaxWords    = 64
+	MaxExamples = 50
 )
 
 // Check returns what is wrong with a rule. warning names what is allowed and probably not meant.
@@ -49,8 +50,8 @@ func checkFields(r job.Rule) error {
 		return errors.New("remember is for rules that ask")
 	case len(r.Match)+len(r.NotMatch) > 0 && len(r.Command) == 0:
 		return errors.New("match and notMatch are for rules with a command")
-	case len(r.Match)+len(r.NotMatch) > maxExamples:
-		return fmt.Errorf("it has more than %d examples", maxExamples)
+	case len(r.Match)+len(r.NotMatch) > MaxExamples:
+		return fmt.Errorf("it has more than %d examples", MaxExamples)
 	}
 	for pointer := range r.Args {
 		if !strings.HasPrefix(pointer, "/") {
@@ -64,8 +65,8 @@ func checkCommand(r job.Rule) error {
 	if len(r.Command) == 0 {
 		return nil
 	}
-	if len(r.Command) > maxWords {
-		return fmt.Errorf("the command has more than %d words", maxWords)
+	if len(r.Command) > MaxWords {
+		return fmt.Errorf("the command has more than %d words", MaxWords)
 	}
 	if slices.Contains(r.Command, "") {
 		return errors.New("the command has an empty word")
@@ -108,10 +109,13 @@ func checkExamples(r job.Rule) error {
 
 // matches reports whether a rule is about a request.
 func matches(r job.Rule, q *Request) bool {
-	for _, field := range [][2]string{{r.Tool, q.Tool}, {r.Skill, q.Skill}, {r.Expert, q.Expert}, {r.Host, q.Host}} {
+	for _, field := range [][2]string{{r.Tool, q.Tool}, {r.Skill, q.Skill}, {r.Expert, q.Expert}} {
 		if field[0] != "" && !matchText(field[0], field[1]) {
 			return false
 		}
+	}
+	if r.Host != "" && !matchesHost(r.Host, q.Host) {
+		return false
 	}
 	if len(r.Command) > 0 && !matchesCommand(r, q) || r.Path != "" && !matchesPath(r.Path, q.Path) {
 		return false
@@ -144,4 +148,14 @@ func matchesCommand(r job.Rule, q *Request) bool {
 
 func matchesPath(pattern, at string) bool {
 	return at != "" && matchWords(strings.Split(pattern, "/"), strings.Split(at, "/"), matchText)
+}
+
+// matchesHost compares a host. A pattern without a port means all ports.
+func matchesHost(pattern, at string) bool {
+	pattern, at = strings.ToLower(pattern), strings.ToLower(at)
+	if at == "" || matchText(pattern, at) {
+		return at != ""
+	}
+	host, _, err := net.SplitHostPort(at)
+	return err == nil && matchText(pattern, host)
 }

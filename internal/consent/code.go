@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,6 +82,12 @@ func commandLine(s *expert.Skill) string {
 	if s.PackageName != "" {
 		words = []string{s.Command, s.PackageName}
 	}
+	return joinWords(words)
+}
+
+// joinWords writes words so that none looks like two.
+func joinWords(words []string) string {
+	words = slices.Clone(words)
 	for i, word := range words {
 		if word == "" || strings.Trim(word, plain) != "" {
 			words[i] = strconv.Quote(word)
@@ -90,4 +97,4 @@ func commandLine(s *expert.Skill) string {
 }
 
 // plain are the characters that need no quotes in a command line.
-const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@%+=,-"
+const plain = "*:ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@%+=,-"

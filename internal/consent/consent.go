@@ -1,6 +1,7 @@
 // Package consent lists what the files of a project ask for beyond the defaults: variables for
-// skills, env files elsewhere, another address of the model, more memory. A project can come
-// from elsewhere, so the user decides about the list before any of it happens.
+// skills, env files elsewhere, another address of the model, more memory, tool calls without a
+// question. A project can come from elsewhere, so the user decides about the list before any of it
+// happens.
 //
 // [List] makes the list of a run, and [Answers] remembers the lists that the user allowed,
 // outside of every project. The package asks nothing, prints nothing and reads no file of a

@@ -52,6 +52,8 @@ func List(p Project) []Request {
 	} else {
 		l.sandbox()
 	}
+	l.approvals()
+	l.snapshots()
 	return sorted(l.list)
 }
 

@@ -52,6 +52,8 @@ func richFiles() map[string]string {
 		"http":    skillWith("mcpHttpSkill", "endpoint = 'https://a.example'"),
 		"sse":     skillWith("mcpSseSkill", "endpoint = 'https://a.example'"),
 		"ask":     skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}'}\n[prices.m]\ninput = 1\noutput = 2.5"),
+		"rule":    "[[rules]]\ntool = 'exec'\ncommand = 'git push **'\ndo = 'ask'",
+		"store":   "[snapshots]\nmode = 'required'",
 		"docker":  "[docker]\nmemory = '1GiB'",
 		"models":  "[models.m]\nreasoning = 'effort'\nefforts = ['low']",
 		"guard":   settingOf("amazon-bedrock", "guardrail = {identifier = 'g', version = '1'}"),
@@ -159,7 +161,7 @@ func TestJSONSchemaKeysAreThoseOfTheParser(t *testing.T) {
 			seen[strings.Join(slices.Sorted(maps.Keys(asObject(schema["properties"]))), " ")] = true
 		})
 	}
-	if len(seen) != 17 { // top, docker, price, model, provider, setting, guardrail, safety setting, expert, skill, base skill, tool, provider skill, options and three of them
+	if len(seen) != 19 { // top, rule, snapshots, docker, price, model, provider, setting, guardrail, safety setting, expert, skill, base skill, tool, provider skill, options and three of them
 		t.Errorf("%d kinds of tables were looked at:\n%s", len(seen), strings.Join(slices.Sorted(maps.Keys(seen)), "\n"))
 	}
 }

@@ -183,6 +183,8 @@ type tables struct {
 	top      func() []key[Config]
 	docker   func() []key[job.Container]
 	sandbox  func() []key[job.Isolation]
+	rules    func() []key[job.Rule]
+	stored   func() []key[job.Snapshots]
 	prices   func() []key[expert.Price]
 	models   func() []key[expert.ModelEntry]
 	provider func() []key[expert.Provider]
@@ -194,8 +196,17 @@ type tables struct {
 // allTables are shared by all files, and never changed. A reader has them in a field: rows
 // read tables in tables, and hints ask all of them.
 var allTables = tables{
-	sync.OnceValue(topKeys), sync.OnceValue(dockerKeys), sync.OnceValue(sandboxKeys), sync.OnceValue(priceKeys), sync.OnceValue(modelKeys),
+	sync.OnceValue(topKeys), sync.OnceValue(dockerKeys), sync.OnceValue(sandboxKeys),
+	sync.OnceValue(func() []key[job.Rule] { return ruleKeys(job.Verdicts()) }), sync.OnceValue(snapshotKeys), sync.OnceValue(priceKeys), sync.OnceValue(modelKeys),
 	sync.OnceValue(providerKeys), sync.OnceValue(settingKeys), sync.OnceValue(expertKeys), sync.OnceValue(skillKeys),
+}
+
+// misplaced is [tables.misplaced] for a table that other files have, too.
+func (r *reader) misplaced(key string) string {
+	if r.tables == nil {
+		return ""
+	}
+	return r.tables.misplaced(key)
 }
 
 // misplaced says where a key belongs that is known, but not where it stands.
@@ -206,8 +217,10 @@ func (t *tables) misplaced(key string) string {
 	switch {
 	case key == "prices" || key == "models" || key == "experts":
 		return "it is a table of its own: write it like [" + key + ".<name>]"
-	case key == "docker":
-		return "it is a table of its own: write it as [docker]"
+	case key == "docker" || key == "snapshots":
+		return "it is a table of its own: write it as [" + key + "]"
+	case key == "rules":
+		return "it is a list of tables: write each rule below [[rules]]"
 	case key == "sandbox":
 		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>], or write [sandbox] with mode below it"
 	case key == "sharedSandbox":
@@ -224,6 +237,8 @@ func (t *tables) misplaced(key string) string {
 		return "it is about the container: move it into [docker]"
 	case is(keyNames(t.sandbox())):
 		return "it is about sandboxes: move it into [sandbox]"
+	case is(keyNames(t.stored())):
+		return "it is about snapshots: move it into [snapshots]"
 	case is(keyNames(t.prices())):
 		return `it belongs to a price: move it into [prices."<model>"]`
 	case is(keyNames(t.models())):

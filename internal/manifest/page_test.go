@@ -22,6 +22,8 @@ func TestReferenceTables(t *testing.T) {
 		{"### Models", "| key | value | meaning | when absent |", pageRows(all.models(), nil)},
 		{"### Docker", "| key | value | meaning | when absent |", pageRows(all.docker(), nil)},
 		{"### Sandbox", "| key | value | meaning | when absent |", pageRows(all.sandbox(), nil)},
+		{"### Rules", "| key | value | meaning | when absent |", pageRows(all.rules(), nil)},
+		{"### Snapshots", "| key | value | meaning | when absent |", pageRows(all.stored(), nil)},
 		{"## Experts", "| key | value | meaning | when absent |", pageRows(all.expert(), nil)},
 		{"## Skills", "| key | types | value | meaning | when absent |", pageRows(all.skill(), skillTypes)},
 	} {

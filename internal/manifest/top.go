@@ -32,7 +32,10 @@ func topKeys() []key[Config] {
 			or(job.Local),
 	}
 	keys = append(keys, jobLimits()...)
+	keys = append(keys, approvalKeys(job.Verdicts(), func(c *C) *job.Rules { return rulesOf(&c.Settings.Approvals, job.FromProject) })...)
 	return append(keys,
+		timeoutKey(func(c *C) *job.Approvals { return &c.Settings.Approvals }),
+		snapshotsKey(func(c *C) *job.Snapshots { return &c.Settings.Snapshots }),
 		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema, (*reader).docker).without("its defaults").more("see [docker](#docker)"),
 		custom("sandbox", "Sandboxes of programs with the runtime local.", "table", func() *jsonSchema { return schemaOf("", sandboxKeys()) }, (*reader).sandbox).
 			without("its defaults").more("see [sandbox](#sandbox)"),

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"cmp"
 	"net/url"
 	"path/filepath"
@@ -26,7 +25,12 @@ type UserConfig struct {
 	PackageHosts []string
 	// Sandbox is the isolation of programs, as written. Projects can only tighten it.
 	Sandbox job.Isolation
+	// Approvals are the rules of the user, with TrustHints and Timeout.
+	Approvals job.Approvals
+	AllowAll  *bool // false refuses to answer all questions with yes
+	Snapshots job.Snapshots
 
+	Warnings  toml.Problems
 	file      string
 	positions map[string]toml.Position
 }
@@ -57,10 +61,12 @@ const (
 	RequestProxy     RequestKind = "proxy"     // the proxy of a container
 	RequestNetwork   RequestKind = "network"   // networks, name servers and private addresses
 	RequestSandbox   RequestKind = "sandbox"   // sandboxes that are off, or open more than the workspace
+	RequestApprovals RequestKind = "approvals" // rules that allow tool calls
+	RequestSnapshots RequestKind = "snapshots" // files of the workspace that are not stored
 )
 
 // requestKinds lists the kinds, in the order in which requests are shown.
-var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork, RequestSandbox}
+var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork, RequestSandbox, RequestApprovals, RequestSnapshots}
 
 // RequestKinds returns the words of the key allow, in the order in which requests are shown.
 func RequestKinds() (words []string) {
@@ -78,7 +84,7 @@ const (
 
 // userKeys are the keys of the user's configuration.
 var userKeys = sync.OnceValue(func() []key[UserConfig] {
-	return []key[UserConfig]{
+	keys := []key[UserConfig]{
 		custom("consent", "What projects can ask for without a question.", "list of tables", func() *jsonSchema {
 			return &jsonSchema{Type: "array", MaxItems: maxConsent, Items: schemaOf("What the projects in one directory can ask for.", consentKeys())}
 		}, (*reader).consent).without("nothing").more("see [consent](#consent)"),
@@ -86,7 +92,15 @@ var userKeys = sync.OnceValue(func() []key[UserConfig] {
 			without("none").more("see [package hosts](#package-hosts)"),
 		custom("sandbox", "Sandboxes of programs with the runtime local.", "table", func() *jsonSchema { return schemaOf("", userSandboxKeys()) }, (*reader).userSandbox).
 			without("its defaults").more("see [sandbox](#sandbox)"),
+		snapshotsKey(func(u *UserConfig) *job.Snapshots { return &u.Snapshots }),
 	}
+	keys = append(keys, approvalKeys(job.Verdicts(), func(u *UserConfig) *job.Rules { return rulesOf(&u.Approvals, job.FromUser) })...)
+	return append(keys,
+		timeoutKey(func(u *UserConfig) *job.Approvals { return &u.Approvals }),
+		allowAllKey(func(u *UserConfig) **bool { return &u.AllowAll }),
+		row("trustHints", "Skills that are believed when they say that a tool only reads.", list(maxTrustedHints, "Name of a skill.", text(1, 255, toml.Printable)), func(u *UserConfig, all []string) { u.Approvals.TrustHints = all }).
+			without("none").more("see [tools of skills](approvals.md#tools-of-skills)"),
+	)
 })
 
 var consentKeys = sync.OnceValue(func() []key[Consent] {
@@ -139,20 +153,13 @@ func (r *reader) userSandbox(top *toml.Table, u *UserConfig) {
 // ParseUser reads the text of the user's configuration. The result is nil if a problem is an
 // error.
 func ParseUser(path string, data []byte) (*UserConfig, toml.Problems) {
-	base, root := toml.ReadTree(path, bytes.TrimPrefix(data, []byte("\ufeff")))
-	if root == nil {
-		return nil, base.Problems
+	u := &UserConfig{file: path}
+	problems := parseOwn(path, data, userKeys(), u, func(all map[string]toml.Position) { u.positions = all })
+	if problems.Err() != nil {
+		return nil, problems
 	}
-	r, u := &reader{Reader: base}, &UserConfig{file: path}
-	u.positions = r.Positions(root)
-	t := r.Table(root)
-	readKeys(r, t, userKeys(), u)
-	t.Finish()
-	r.Problems.Sort()
-	if r.Problems.Err() != nil {
-		return nil, r.Problems
-	}
-	return u, r.Problems
+	u.Warnings = problems.Warnings()
+	return u, problems
 }
 
 // UserSchema is [JSONSchema] for the user's configuration.

@@ -75,11 +75,11 @@ func TestUserConfigPage(t *testing.T) {
 	}
 	before := strings.ReplaceAll(string(data), "\r\n", "\n")
 	parts := strings.Split(before, header)
-	if len(parts) != 4 {
+	if len(parts) != 5 {
 		t.Fatalf("%s has %d tables of keys", path, len(parts)-1)
 	}
 	page := parts[0]
-	for i, rows := range []string{pageRows(userKeys(), nil), pageRows(userSandboxKeys(), nil), pageRows(consentKeys(), nil)} {
+	for i, rows := range []string{pageRows(userKeys(), nil), pageRows(snapshotKeys(), nil), pageRows(userSandboxKeys(), nil), pageRows(consentKeys(), nil)} {
 		_, after, _ := strings.Cut("\n"+parts[i+1], "\n\n")
 		page += header + rows + "\n" + after
 	}
@@ -96,7 +96,7 @@ func TestUserConfigPage(t *testing.T) {
 		block, _, _ = strings.Cut(block, "```")
 		example += block
 	}
-	if config, problems := ParseUser("config.toml", []byte(example)); config == nil || len(config.Consent) != 1 || len(config.PackageHosts) != 2 || config.Sandbox.Sandbox == "" {
+	if config, problems := ParseUser("config.toml", []byte(example)); config == nil || len(config.Consent) != 1 || len(config.PackageHosts) != 2 || config.Sandbox.Sandbox == "" || len(config.Approvals.Sources[0].Rules) != 1 || config.Snapshots.MaxStoreBytes == 0 {
 		t.Errorf("the example: %v", problems)
 	}
 	for _, kind := range RequestKinds() {

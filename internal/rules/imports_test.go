@@ -63,7 +63,7 @@ var arrows = []arrow{
 	{"store/...", "rawjson event expert store internal/filelock internal/owner"},
 
 	// What the files of a project say.
-	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},
+	{"internal/manifest", values + "model internal/approval internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/version internal/wording"},
 	{"internal/programs", "internal/userfile internal/wording internal/workspace"},
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/userfile internal/wording"},

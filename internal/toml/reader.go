@@ -93,7 +93,7 @@ func (r *Reader) Missing(at int, path, message, hint string) {
 	}
 }
 
-// Positions has the place of every key below a table, by its path.
+// Positions has the place of every key below a table, and of every table in a list, by its path.
 func (r *Reader) Positions(root *Node) map[string]Position {
 	all := map[string]Position{}
 	var visit func(t *Node)
@@ -101,6 +101,12 @@ func (r *Reader) Positions(root *Node) map[string]Position {
 		for _, n := range t.Fields {
 			all[n.Path()] = r.position(n.KeyAt)
 			visit(n)
+			for _, item := range n.Items {
+				if item.Kind == KindTable {
+					all[item.Path()] = r.position(item.KeyAt)
+					visit(item)
+				}
+			}
 		}
 	}
 	visit(root)

@@ -89,6 +89,31 @@ func ReadOwn(path string, limit int64) ([]byte, error) {
 	return within(patience, func() ([]byte, error) { return read(path, limit, own) }, func([]byte) {})
 }
 
+// ReadRoot is [ReadOwn] for a file of root.
+func ReadRoot(path string, limit int64) ([]byte, error) {
+	ofRoot := func(f *os.File) error {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		dir, err := os.Stat(filepath.Dir(path))
+		switch {
+		case err != nil:
+			return err
+		case !rootOwns(info):
+			return ErrNotRoot
+		case shared(info):
+			return ErrShared
+		case !rootOwns(dir):
+			return ErrNotRootDir
+		case shared(dir):
+			return ErrSharedDir
+		}
+		return nil
+	}
+	return within(patience, func() ([]byte, error) { return read(path, limit, ofRoot) }, func([]byte) {})
+}
+
 // OwnDir returns an error if another user owns a directory or can write to it, and so can replace
 // its files.
 func OwnDir(dir string) error {
@@ -104,12 +129,14 @@ func OwnDir(dir string) error {
 	return nil
 }
 
-// Errors of ReadOwn.
+// Errors of ReadOwn and ReadRoot.
 var (
 	ErrForeign    = errors.New("belongs to another user")
 	ErrShared     = errors.New("others can write to it")
 	ErrForeignDir = errors.New("its directory belongs to another user")
 	ErrSharedDir  = errors.New("others can write to its directory")
+	ErrNotRoot    = errors.New("does not belong to root")
+	ErrNotRootDir = errors.New("its directory does not belong to root")
 )
 
 func read(path string, limit int64, check func(*os.File) error) ([]byte, error) {

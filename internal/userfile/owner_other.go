@@ -12,5 +12,7 @@ func ForeignPath(string) bool { return false }
 
 func foreign(os.FileInfo) bool { return false }
 
+func rootOwns(os.FileInfo) bool { return false }
+
 // shared is not known either: the bits of a mode do not say it.
 func shared(os.FileInfo) bool { return false }

@@ -27,3 +27,8 @@ func foreign(info os.FileInfo) bool {
 
 // shared reports whether others than the owner can write.
 func shared(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+
+func rootOwns(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == 0
+}

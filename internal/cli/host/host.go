@@ -45,6 +45,11 @@ type Host struct {
 	// for tests.
 	RemotePolicy func(*egress.Policy)
 
+	// PolicyPath is the file with the rules of the machine; empty if it can have none. ReadPolicy
+	// reads it, in tests; nil for [userfile.ReadRoot].
+	PolicyPath string
+	ReadPolicy func(path string, limit int64) ([]byte, error)
+
 	// Reproducible makes runs carry out one tool call at a time. Together with a
 	// fixed Source, two runs of one cassette write the same journal.
 	Reproducible bool
@@ -77,8 +82,17 @@ func System() *Host {
 		Home:             home,
 		Environ:          environ,
 		Command:          commandName(),
+		PolicyPath:       policyPath(runtime.GOOS),
 		Source:           engine.SystemSource(),
 	}
+}
+
+// policyPath is where the administrator of a machine puts rules for all users. Nothing moves it.
+func policyPath(goos string) string {
+	if goos == "windows" {
+		return "" // owners are not known there
+	}
+	return "/etc/perstack/policy.toml"
 }
 
 func width(f *os.File) int {

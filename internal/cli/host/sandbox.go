@@ -139,17 +139,6 @@ func (h *Host) SandboxPaths(config *manifest.Config) error {
 	return h.wholePaths(&config.Settings.Isolation.Reach, config.Dir, config.Problem)
 }
 
-// UserSandbox returns what the user's own configuration says about sandboxes.
-func (h *Host) UserSandbox(project, workspace string) (job.Isolation, error) {
-	config, err := h.userConfig(project, workspace)
-	if err != nil {
-		return job.Isolation{}, err
-	}
-	is := config.Sandbox
-	err = h.wholePaths(&is.Reach, "", config.Problem)
-	return is, err
-}
-
 // wholePaths makes the paths of a file in dir whole.
 func (h *Host) wholePaths(reach *job.Reach, dir string, problem func(path, message, hint string) toml.Problem) error {
 	var problems toml.Problems

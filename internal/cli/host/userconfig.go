@@ -9,7 +9,9 @@ import (
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/userfile"
+	"github.com/perstack-go/perstack/job"
 )
 
 // UserConfigPath returns the path of the user's own configuration; "" if it is not known.
@@ -70,6 +72,66 @@ func (h *Host) PackageHosts(project, workspace string) ([]string, error) {
 		return nil, err
 	}
 	return config.PackageHosts, nil
+}
+
+// Own are settings that hold in all projects: those of the user, and the rules of the machine.
+type Own struct {
+	job.Settings
+	// NoAllowAll is the file that refuses to answer all questions with yes; empty if none does.
+	NoAllowAll string
+	Warnings   toml.Problems
+}
+
+// Own reads the user's own configuration and the policy of the machine.
+func (h *Host) Own(project, workspace string) (own Own, err error) {
+	user, err := h.userConfig(project, workspace)
+	if err != nil {
+		return own, err
+	}
+	policy, problems, err := h.policy(project, workspace)
+	if err != nil {
+		return own, err
+	}
+	own.Isolation, own.Approvals, own.Snapshots, own.Warnings = user.Sandbox, user.Approvals, user.Snapshots, append(user.Warnings, problems...)
+	if rules := policy.Approvals; rules.Preset != "" || len(rules.Rules) > 0 {
+		own.Approvals.Sources = append(own.Approvals.Sources, rules)
+	}
+	no := func(b *bool) bool { return b != nil && !*b }
+	switch {
+	case no(policy.AllowAll):
+		own.NoAllowAll = h.PolicyPath
+	case no(user.AllowAll):
+		own.NoAllowAll = h.UserConfigPath()
+	}
+	err = h.wholePaths(&own.Isolation.Reach, "", user.Problem)
+	return own, err
+}
+
+// maxPolicy bounds the policy of the machine.
+const maxPolicy = 1 << 20
+
+// policy reads the policy of the machine; an empty one if there is none. What root did not write is
+// refused: nothing else may speak for all users.
+func (h *Host) policy(project, workspace string) (*manifest.Policy, toml.Problems, error) {
+	if h.PolicyPath == "" {
+		return &manifest.Policy{}, nil, nil
+	}
+	read := h.ReadPolicy
+	if read == nil {
+		read = userfile.ReadRoot
+	}
+	data, err := read(h.PolicyPath, maxPolicy)
+	switch {
+	case userfile.Absent(err):
+		return &manifest.Policy{}, nil, nil
+	case err == nil:
+		err = h.planted(h.PolicyPath, project, workspace)
+	}
+	if err != nil {
+		return nil, nil, Usagef("the policy %s cannot be used: %w; ask the administrator of this machine", h.PolicyPath, err)
+	}
+	policy, problems := manifest.ParsePolicy(h.PolicyPath, data)
+	return policy, problems.Warnings(), problems.Err()
 }
 
 // planted says why a file is not the word of the user: a job, or the author of the project, can

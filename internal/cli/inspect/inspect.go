@@ -123,11 +123,11 @@ func Read(ctx context.Context, opts *Options) (*Card, *manifest.Config, error) {
 	if err := h.SandboxPaths(config); err != nil {
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(err.Error())) // no run will start
 	}
-	user, err := h.UserSandbox(config.Dir, h.Dir)
+	own, err := h.Own(config.Dir, h.Dir)
 	if err != nil {
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(err.Error()))
 	}
-	asks := consent.Project{Config: config, Resolved: job.Resolve(job.Flags{User: user}, config.Settings, job.Settings{}, providers.Catalogue{})}
+	asks := consent.Project{Config: config, Resolved: job.Resolve(job.Flags{User: own.Settings}, config.Settings, job.Settings{}, providers.Catalogue{})}
 	asks.Experts, _ = config.Closure(e)
 	lock, lockErr := lockfile.Read(config)
 	asks.Lock = lock
@@ -146,6 +146,6 @@ func Read(ctx context.Context, opts *Options) (*Card, *manifest.Config, error) {
 	h.HideProject(config, variables) // a command line of the file may contain a key
 	card := newCard(config, e, lock, lockErr, variables, h.Dir, opts.Config)
 	card.Requests = requests
-	card.Programs = programsOf(asks.Resolved.Settings, user.TightenedBy(config.Settings.Isolation))
+	card.Programs = programsOf(asks.Resolved.Settings, own.Isolation.TightenedBy(config.Settings.Isolation))
 	return card, config, nil
 }

@@ -80,11 +80,11 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := h.UserSandbox(config.Dir, h.Dir)
+	own, err := h.Own(config.Dir, h.Dir)
 	if err != nil {
 		return nil, err
 	}
-	flags := job.Flags{User: user, Settings: job.Settings{Isolation: job.Isolation{Sandbox: level, Reach: opts.Reach, Container: box}}}
+	flags := job.Flags{User: own.Settings, Settings: job.Settings{Isolation: job.Isolation{Sandbox: level, Reach: opts.Reach, Container: box}}}
 	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(flags, config.Settings, job.Settings{}, providers.Catalogue{})}
 	if opts.Update {
 		asks.Lock = nil // it pins nothing any more

@@ -74,11 +74,11 @@ func loadRules(ctx context.Context, o *Options) (rules, error) {
 	if r.sandbox, err = h.Sandbox(o.Sandbox); err != nil {
 		return rules{}, err
 	}
-	user, err := h.UserSandbox(dir, dir)
+	own, err := h.Own(dir, dir)
 	if err != nil {
 		return rules{}, err
 	}
-	r.user = user.Sandbox
+	r.user = own.Isolation.Sandbox
 	if project.Config != nil {
 		reach := project.Config.Settings.Isolation.Reach
 		for _, path := range reach.Hide {

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
@@ -27,7 +28,7 @@ type project struct {
 	lock     *lockfile.Lock // nil if there is none
 	lockErr  error          // why it cannot be used; makeSpec reports it
 	env      env.Env        // see readEnv
-	user     job.Isolation  // what the user's own configuration says
+	own      host.Own       // what holds in all projects
 	history  host.History
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
@@ -48,11 +49,14 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 	if err := h.SandboxPaths(config); err != nil {
 		return nil, err
 	}
-	user, err := h.UserSandbox(config.Dir, o.workspace())
+	own, err := h.Own(config.Dir, o.workspace())
 	if err != nil {
 		return nil, err
 	}
-	p := &project{config: config, user: user, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
+	if o.Flags.Approvals.AllowAll && own.NoAllowAll != "" {
+		return nil, host.Usagef("--allow-all is refused: %s has allowAll = false; leave the flag out", terminal.CleanLine(own.NoAllowAll))
+	}
+	p := &project{config: config, own: own, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
 	for _, f := range p.envFiles {
 		p.hidden = append(p.hidden, f.Path)
 	}
@@ -125,7 +129,7 @@ func (p *project) refused(o *Options, t *target, asks consent.Project) error {
 // flags are the settings that the user gives, for this run and for all.
 func (p *project) flags(o *Options) job.Flags {
 	all := o.flags()
-	all.User = p.user
+	all.User = p.own.Settings
 	return all
 }
 

@@ -92,6 +92,10 @@ through a proxy. --sandbox-read and --sandbox-write open other paths, --allow-do
 another host for commands. --sandbox=landlock and --sandbox=full ask for a level at
 least, and off turns sandboxes off. docs/sandbox.md says what they do not prevent.
 
+Some tool calls are asked about: those for which a rule says so, and those that
+would leave the sandbox. --allow-all allows them all, for this run. Rules that deny
+still hold. docs/approvals.md has rules and presets.
+
 If the project asks for more than the defaults, such as a variable for a skill or
 another address of the model, you see the list and are asked, once for each list.
 Without a terminal, --yes allows it; what it does not cover needs its own flag, such
@@ -200,6 +204,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	host.AddSandboxFlag(cmd, &is.Sandbox, "least level of the sandboxes of skills and commands, with --runtime local")
 	host.AddReachFlags(cmd, &is.Reach)
 	host.AddDomainFlag(cmd, &is.Reach)
+	flags.BoolVar(&opts.Flags.Approvals.AllowAll, "allow-all", false, "allow every tool call that would be asked about; rules that deny still hold")
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	host.AddLimits(flags, &opts.Flags.Limits)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")

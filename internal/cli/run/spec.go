@@ -56,6 +56,9 @@ func makeSpec(ctx context.Context, o *Options, p *project, t *target) (*plan, er
 	if o.Host.Reproducible {
 		spec.Sequential, spec.Limits.MaxParallel = true, 1
 	}
+	if spec.Approvals.AllowAll {
+		pl.say("--allow-all: every tool call that would be asked about is allowed; rules that deny still hold")
+	}
 	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkOwnModels, pl.checkWorkspace, func() error { return pl.checkSandbox(ctx) }, pl.checkSkills, pl.checkPrice} {
 		if err := check(); err != nil {
 			return nil, err

@@ -223,10 +223,10 @@ func unpriced(c *manifest.Config) (found toml.Problems) {
 // requests lists what the files of the project ask for beyond the defaults. Env files and
 // a configuration of the user that cannot be read are for the run to report.
 func requests(h *host.Host, c *manifest.Config, lock *lockfile.Lock, shorten func(string) string) (notes toml.Problems) {
-	user, _ := h.UserSandbox(c.Dir, h.Dir)
+	own, _ := h.Own(c.Dir, h.Dir)
 	question := host.Question{
 		Host: h, Workspace: h.Dir, Files: manifest.EnvFiles(h.Dir, h.Home, nil, c),
-		Project: consent.Project{Config: c, Lock: lock, Experts: c.Experts, Resolved: job.Resolve(job.Flags{User: user}, c.Settings, job.Settings{}, providers.Catalogue{})},
+		Project: consent.Project{Config: c, Lock: lock, Experts: c.Experts, Resolved: job.Resolve(job.Flags{User: own.Settings}, c.Settings, job.Settings{}, providers.Catalogue{})},
 	}
 	_, list, _ := question.Peek()
 	for _, r := range list {

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // source is set in the environment of a script that wants reproducible runs.
@@ -21,6 +22,9 @@ const source = "PERSTACK_TEST_FIXED"
 // authority is set to a file with the certificate of a server on this machine, for a script that
 // fetches a configuration from it.
 const authority = "PERSTACK_TEST_AUTHORITY"
+
+// policy is set to a file with the rules of the machine.
+const policy = "PERSTACK_TEST_POLICY"
 
 // trust lets a configuration come from this machine.
 func trust(p *egress.Policy, file string) {
@@ -47,6 +51,9 @@ func Main(args []string) int {
 	}
 	if file := h.Getenv(authority); file != "" {
 		h.RemotePolicy = func(p *egress.Policy) { trust(p, file) }
+	}
+	if file := h.Getenv(policy); file != "" {
+		h.PolicyPath, h.ReadPolicy = file, userfile.ReadOwn // of the user of the test
 	}
 	return cli.Main(context.Background(), h, args)
 }
