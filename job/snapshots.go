@@ -102,7 +102,7 @@ func (s *Snapshots) Excludes(at string) bool {
 // matchNames compares the names of a path with those of a pattern. Of several **, the first place
 // where the names after it match is the best one: it leaves most to the rest.
 func matchNames(pattern, names []string) bool {
-	again, rest := -1, 0 // of the last **: where its pattern goes on, and the names that it has not taken
+	again, rest := -1, 0 // of the last **: where its pattern continues, and the names that it has not taken
 	for i, n := 0, 0; ; {
 		switch {
 		case i < len(pattern) && pattern[i] == "**":

@@ -3,7 +3,6 @@ package approval
 import (
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"slices"
 	"strings"
@@ -156,6 +155,6 @@ func matchesHost(pattern, at string) bool {
 	if at == "" || matchText(pattern, at) {
 		return at != ""
 	}
-	host, _, err := net.SplitHostPort(at)
-	return err == nil && matchText(pattern, host)
+	i := strings.LastIndexByte(at, ':')
+	return i > 0 && matchText(pattern, strings.Trim(at[:i], "[]"))
 }

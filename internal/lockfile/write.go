@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 
@@ -43,7 +42,7 @@ func (l *Lock) Encode() []byte {
 type lockWriter struct{ strings.Builder }
 
 func (w *lockWriter) line(text string)       { w.WriteString(text + "\n") }
-func (w *lockWriter) text(key, value string) { w.line(key + " = " + tomlString(value)) }
+func (w *lockWriter) text(key, value string) { w.line(key + " = " + toml.String(value)) }
 
 // optional leaves a key without a value out.
 func (w *lockWriter) optional(key, value string) {
@@ -56,7 +55,7 @@ func (w *lockWriter) optional(key, value string) {
 // changed. It is for text in which the way that lines end means nothing: git may change it.
 func (w *lockWriter) lines(key, value string) {
 	plain := !strings.Contains(value, "''") && !strings.HasPrefix(value, "'") && !strings.HasSuffix(value, "'") &&
-		!strings.ContainsFunc(value, func(c rune) bool { return c != '\n' && isHidden(c) })
+		!strings.ContainsFunc(value, func(c rune) bool { return c != '\n' && toml.IsHidden(c) })
 	if strings.Contains(value, "\n") && plain {
 		w.line(key + " = '''\n" + value + "'''")
 		return
@@ -67,7 +66,7 @@ func (w *lockWriter) lines(key, value string) {
 func (w *lockWriter) texts(key string, values []string) {
 	quoted := make([]string, len(values))
 	for i, v := range values {
-		quoted[i] = tomlString(v)
+		quoted[i] = toml.String(v)
 	}
 	w.line(key + " = [" + strings.Join(quoted, ", ") + "]")
 }
@@ -132,52 +131,7 @@ func tomlKey(key string) string {
 	if toml.IsBare(key) {
 		return key
 	}
-	return tomlString(key)
-}
-
-// tomlString writes a string so that a person who reviews the file sees all of it: JSON
-// stays as it is, in single quotes; invisible characters are escaped.
-func tomlString(s string) string {
-	hidden := strings.ContainsFunc(s, isHidden)
-	quoted := strings.ContainsAny(s, `"\`)
-	switch {
-	case hidden || !quoted:
-		return basicString(s)
-	case !strings.Contains(s, "'"):
-		return "'" + s + "'"
-	case !strings.Contains(s, "''") && !strings.HasPrefix(s, "'") && !strings.HasSuffix(s, "'"):
-		return "'''" + s + "'''"
-	}
-	return basicString(s)
-}
-
-// isHidden reports whether c draws nothing, or something else than itself. Variation
-// selectors and fillers count as letters or marks, so that IsPrint lets them pass.
-func isHidden(c rune) bool {
-	return !strconv.IsPrint(c) || unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
-}
-
-func basicString(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range s {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteString(`\` + string(c))
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case !isHidden(c):
-			b.WriteRune(c)
-		case c > 0xffff:
-			fmt.Fprintf(&b, `\U%08X`, c)
-		default:
-			fmt.Fprintf(&b, `\u%04X`, c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return toml.String(key)
 }
 
 // Write puts the lockfile at path, whole or not at all: a reader sees the old file or the
@@ -248,7 +202,7 @@ func inline(v any) string {
 	var parts []string
 	switch v := v.(type) {
 	case string:
-		return tomlString(v)
+		return toml.String(v)
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:

@@ -150,10 +150,10 @@ func (r *reader) rules(t *toml.Table, keys []key[job.Rule]) (all []job.Rule) {
 		var rule job.Rule
 		before := len(r.Problems)
 		readKeys(r, entry, keys, &rule)
-		entry.Finish(r.misplaced)
 		if size += ruleSize(rule); len(r.Problems) == before && size <= maxRuleBytes {
 			r.checkRule(entry.Node, rule)
 		}
+		entry.Finish(r.misplaced)
 		all = append(all, rule)
 	})
 	if size > maxRuleBytes {

@@ -19,7 +19,7 @@ func snapshotKeys() []key[job.Snapshots] {
 	usual := job.DefaultSnapshots()
 	return []key[S]{
 		row("mode", "What happens if the files of the workspace cannot be stored.", word(job.SnapshotModes()...), func(s *S, m string) { s.Mode = job.SnapshotMode(m) }).
-			or(string(usual.Mode)).more("`auto` tells you and goes on, `required` stops the job, and `off` stores nothing"),
+			or(string(usual.Mode)).more("`auto` tells you and continues, `required` stops the job, and `off` stores nothing"),
 		row("maxFileBytes", "Size of the largest file that is stored.", size(leastFileBytes), func(s *S, n int64) { s.MaxFileBytes = n }).or(FormatBytes(usual.MaxFileBytes)),
 		row("maxSnapshotBytes", "New bytes that one snapshot stores.", size(leastStoreBytes), func(s *S, n int64) { s.MaxSnapshotBytes = n }).or(FormatBytes(usual.MaxSnapshotBytes)),
 		row("maxEntries", "Files and directories that one snapshot looks at.", between(1, mostEntries, "it counts files and directories"), func(s *S, n int64) { s.MaxEntries = int(n) }).or(usual.MaxEntries),

@@ -55,6 +55,7 @@ var arrows = []arrow{
 	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filelock internal/filename internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
 	{"internal/narrate", values + "internal/wording"},
 	{"internal/approval", values + "internal/wording"},
+	{"internal/approval/grants", "rawjson internal/filelock internal/privatefile internal/toml internal/userfile"},
 
 	// The interfaces. They do not know each other.
 	{"model", "rawjson event expert internal/wording"},
@@ -104,7 +105,7 @@ var arrows = []arrow{
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
-		"internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/approval/... internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox internal/sandbox/hostile"}, // main hardens the process before anything else
 
