@@ -37,6 +37,10 @@ type Approval struct {
 	Call    ToolCall
 	Experts []string // keys, from the coordinator to the one that calls
 	Sandbox string   // what holds the effects: a level of sandbox, docker, or empty for nothing
+	// Said is what the model wrote beside the call. It can be wrong, or meant to deceive.
+	Said string
+	// Number of Of says which one it is of those that are asked together; 0 for a single one.
+	Number, Of int
 	ApprovalRequested
 }
 
