@@ -111,7 +111,9 @@ func (r *renderer) effect(a *event.Approval) {
 		described = e.Kind == event.CommandEffect
 		r.add("Command", r.words(e.Argv...)...)
 	}
-	show("Program", e.Program)
+	if show("Program", e.Program); e.Program == "" && e.Kind == event.CommandEffect {
+		r.add("Program", "not found")
+	}
 	show("Directory", e.Dir)
 	if len(e.Env) > 0 {
 		r.add("Variables", r.words(e.Env...)...)
@@ -159,11 +161,11 @@ func (r *renderer) hide(text string) string {
 // its own, and so has one with letters that are written from right to left: some terminals would
 // show the words around it in another order.
 func (r *renderer) words(words ...string) (lines []string) {
-	current := ""
+	var current strings.Builder
 	flush := func() {
-		if current != "" {
-			lines = append(lines, current)
-			current = ""
+		if current.Len() > 0 {
+			lines = append(lines, current.String())
+			current.Reset()
 		}
 	}
 	for i, word := range words {
@@ -172,7 +174,7 @@ func (r *renderer) words(words ...string) (lines []string) {
 			quoted[len(quoted)-1] += " "
 		}
 		if len(quoted) == 1 && !strings.ContainsFunc(word, fromRight) {
-			current += quoted[0]
+			current.WriteString(quoted[0])
 			continue
 		}
 		flush()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// quoted is one word as terminal.Quote writes it, and what follows.
-var quoted = regexp.MustCompile(`(?s)^"((?:[^"\\]|\\.)*)"(?: |$)(.*)`)
+// quoted is one word as terminal.Quote writes it.
+var quoted = regexp.MustCompile(`(?s)^"((?:[^"\\]|\\.)*)"(?: |$)`)
 
 // escapes of terminal.Quote.
 var escapes = regexp.MustCompile(`(?s)\\(?:u\{([0-9a-f]+)\}|s\{([0-9]+)\}|x([0-9a-f]{2})|(.))`)
@@ -53,7 +53,7 @@ func ReadQuoted(text string) (words []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		words, text = append(words, word), found[2]
+		words, text = append(words, word), text[len(found[0]):]
 	}
 	return words, nil
 }
