@@ -16,6 +16,8 @@ import (
 type Answer struct {
 	After, Type string
 	Before      func() // called before; nil for nothing
+	// Columns and Rows are the new size of the terminal; 0 leaves it as it is.
+	Columns, Rows uint16
 }
 
 // OnTerminal runs cmd with a pseudo terminal as its standard streams, and returns what
@@ -46,6 +48,11 @@ func OnTerminal(cmd *exec.Cmd, answers ...Answer) ([]byte, error) {
 			seen += i + len(answers[0].After)
 			if before := answers[0].Before; before != nil {
 				before()
+			}
+			if size := (&unix.Winsize{Col: answers[0].Columns, Row: answers[0].Rows}); size.Col > 0 {
+				if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, size); err != nil {
+					return nil, err
+				}
 			}
 			if _, err := screen.WriteString(answers[0].Type); err != nil {
 				return nil, err

@@ -17,6 +17,9 @@ func (h *Host) Plain(w io.Writer) io.Writer {
 	return plainWriter{w}
 }
 
+// Colors reports whether the user wants colours on a terminal.
+func (h *Host) Colors() bool { return h.Getenv("NO_COLOR") == "" && h.Getenv("TERM") != "dumb" }
+
 type plainWriter struct{ w io.Writer }
 
 var symbols = strings.NewReplacer("●", "*", "○", "o", "…", "~", "└", "`", "├", "|", "│", "|", "─", "-", "→", ">", "█", "#", "░", ".", "✓", "+", "✗", "x")

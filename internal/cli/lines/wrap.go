@@ -4,6 +4,7 @@ import (
 	"iter"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/width"
 )
@@ -103,4 +104,34 @@ func unitEnd(text string) int {
 		wide = wide || size == 2
 	}
 	return len(text)
+}
+
+// Break breaks a line into lines of at most so many columns, on every terminal: a character whose
+// width differs between terminals counts as wide. Nothing is lost. A line is broken before a blank,
+// with which the next one begins, or within a word that is longer than half a line.
+func Break(text string, space int) (lines []string) {
+	space = max(space, 2)
+	n, blank, before := 0, 0, 0 // columns, where the last blank is, and the columns before it
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		columns := runeWidth(r)
+		if columns == 1 && width.LookupRune(r).Kind() == width.EastAsianAmbiguous {
+			columns = 2
+		}
+		if n+columns > space {
+			end := i
+			if before > space/2 {
+				end = blank
+			}
+			lines = append(lines, text[:end])
+			text, i, n, before = text[end:], 0, 0, 0
+			continue
+		}
+		if r == ' ' {
+			blank, before = i, n
+		}
+		n += columns
+		i += size
+	}
+	return append(lines, text)
 }

@@ -84,3 +84,41 @@ func words(text string) func(func(string) bool) {
 		}
 	}
 }
+
+func TestBreak(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		space int
+		want  []string
+	}{
+		{"", 10, []string{""}},
+		{"one two", 10, []string{"one two"}},
+		{"one two three four", 10, []string{"one two", " three", " four"}},
+		{"a  b", 3, []string{"a ", " b"}},
+		{"a bcdefghijkl", 6, []string{"a bcde", "fghijk", "l"}},
+		{"日本語", 5, []string{"日本", "語"}},
+		{"ααα", 4, []string{"αα", "α"}},
+		{"e\u0301e\u0301", 2, []string{"e\u0301e\u0301"}},
+		{"日", 0, []string{"日"}},
+	} {
+		if got := Break(tt.text, tt.space); !slices.Equal(got, tt.want) {
+			t.Errorf("Break(%q, %d) = %q, want %q", tt.text, tt.space, got, tt.want)
+		}
+	}
+}
+
+func FuzzBreak(f *testing.F) {
+	f.Add("one two 日本語 three", 7)
+	f.Add(strings.Repeat("x ", 30), 3)
+	f.Fuzz(func(t *testing.T, text string, space int) {
+		lines := Break(text, space)
+		if strings.Join(lines, "") != text {
+			t.Errorf("Break(%q, %d) = %q", text, space, lines)
+		}
+		for _, line := range lines {
+			if Columns(line) > max(space, 2) {
+				t.Errorf("Break(%q, %d) has the line %q", text, space, line)
+			}
+		}
+	})
+}

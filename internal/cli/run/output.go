@@ -59,7 +59,7 @@ func newOutput(ctx context.Context, pl *plan) *output {
 		out.json = event.NewWriter(out.to)
 	case outputProgress:
 		out.rows = lines.New(o.Host.Plain(out.to), lines.Options{
-			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "" && o.Host.Getenv("TERM") != "dumb",
+			Color:   o.Host.StdoutIsTerminal && o.Host.Colors(),
 			Width:   o.Host.Width,
 			Verbose: o.Verbose,
 			Redact:  o.Host.Secrets.Redact,

@@ -269,6 +269,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		return err
 	}
 	defer func() { err = end(err) }()
+	approver := opts.approver(spec.Runtime)
 	out := newOutput(ctx, plan)
 	if spec.Runtime != job.Docker {
 		opts.Host.Saves() // a container has nothing to save until it is up
@@ -303,6 +304,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Lean:         !out.full(),
 		Record:       out.recordFunc(),
 		Done:         func(r engine.Result) { result = r },
+		Approver:     approver,
 
 		PackageHosts: hosts,
 	}

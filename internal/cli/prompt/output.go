@@ -1,0 +1,73 @@
+package prompt
+
+import (
+	"io"
+	"sync"
+)
+
+// maxHeld is how much output is kept back. Then its writers wait.
+const maxHeld = 1 << 20
+
+// Output keeps back what others write to the terminal while a question is there, so that it is not
+// written over. It is written when the question is answered, in its order.
+type Output struct {
+	mu   sync.Mutex
+	held *held // while a question is there
+}
+
+type held struct {
+	parts []part
+	size  int
+	over  chan struct{} // closed when the question is answered
+}
+
+type part struct {
+	to   io.Writer
+	data []byte
+}
+
+// Writer returns a writer to w that waits for questions.
+func (o *Output) Writer(w io.Writer) io.Writer { return &outputWriter{o, w} }
+
+type outputWriter struct {
+	output *Output
+	w      io.Writer
+}
+
+func (w *outputWriter) Write(data []byte) (int, error) {
+	o := w.output
+	for {
+		o.mu.Lock()
+		now := o.held
+		if now == nil {
+			defer o.mu.Unlock()
+			return w.w.Write(data)
+		}
+		if now.size+len(data) <= maxHeld {
+			now.parts = append(now.parts, part{w.w, append([]byte(nil), data...)})
+			now.size += len(data)
+			o.mu.Unlock()
+			return len(data), nil
+		}
+		o.mu.Unlock()
+		<-now.over
+	}
+}
+
+// hold begins to keep output back.
+func (o *Output) hold() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = &held{over: make(chan struct{})}
+}
+
+// release writes what was kept back. An error shows itself at the next write.
+func (o *Output) release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.held.parts {
+		_, _ = p.to.Write(p.data)
+	}
+	close(o.held.over)
+	o.held = nil
+}

@@ -1,0 +1,418 @@
+// Package prompt asks the user on a terminal whether a tool call is carried out.
+//
+// A question only appends lines: it shows the request page by page, then the keys that answer it.
+// Three things keep a stray key from being an answer. Keys are dropped until there was none for
+// 300 milliseconds after the question appeared. Allowing works only when the end of the request
+// was on the screen, in the size that the terminal has now. And a key must come alone: pasted text
+// and the sequences of special keys are no answers, and neither is Enter.
+//
+// Start reading at [Approver.Ask].
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/approval"
+	"github.com/perstack-go/perstack/internal/cli/lines"
+)
+
+// An Approver asks the user. It implements [engine.Approver].
+type Approver struct {
+	console console
+	opts    Options
+	turn    chan struct{} // holds a value while a question is on the terminal
+}
+
+// Options are the settings of an [Approver]. All of them can be left out.
+type Options struct {
+	Color bool
+	// Redact replaces each secret with [redacted: NAME].
+	Redact func(string) string
+	// Offers returns the answers that allow a request for longer than once. Without it, these are
+	// [Offers].
+	Offers func(*event.Approval) []Offer
+	// Output is kept back while a question is on the terminal.
+	Output *Output
+}
+
+// An Offer is an answer that allows a request.
+type Offer struct {
+	Key    byte   // a lower-case letter, other than a, d and q
+	Text   string // what it allows
+	Answer event.Answer
+}
+
+// Offers returns the scopes that a user can always choose.
+func Offers(a *event.Approval) []Offer {
+	if a.Once || a.Effect.Kind == event.PlanEffect {
+		return nil
+	}
+	return []Offer{
+		{'j', "allow for this job", event.Answer{Allow: true, Scope: event.ScopeJob}},
+		{'p', "allow for this project", event.Answer{Allow: true, Scope: event.ScopeProject}},
+	}
+}
+
+// A console is the terminal.
+type console interface {
+	io.Writer
+	// size returns columns and rows; 0 if they are not known.
+	size() (columns, rows int)
+	// raw makes every key readable at once, and undo returns to what was before. It fails if
+	// this program must not read the terminal now.
+	raw() (undo func(), err error)
+	// read returns what was typed. After the timeout it returns nothing; 0 waits for ever.
+	read(ctx context.Context, timeout time.Duration) ([]byte, error)
+}
+
+func newApprover(c console, opts Options) *Approver {
+	if opts.Offers == nil {
+		opts.Offers = Offers
+	}
+	if opts.Output == nil {
+		opts.Output = &Output{}
+	}
+	return &Approver{console: c, opts: opts, turn: make(chan struct{}, 1)}
+}
+
+// Ask shows a request and returns what the user answers. One that the user leaves open, and any
+// request that is no approval, has [engine.ErrNoAnswer].
+func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer, error) {
+	if request.Approval == nil {
+		return event.Answer{}, engine.ErrNoAnswer
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return event.Answer{}, context.Cause(ctx)
+	}
+	a.opts.Output.hold()
+	defer a.opts.Output.release()
+	undo, err := a.console.raw()
+	if err != nil {
+		return event.Answer{}, engine.ErrNoAnswer
+	}
+	defer undo()
+	q := &question{console: a.console, color: a.opts.Color, about: request.Approval, view: approval.Render(request.Approval, a.opts.Redact)}
+	q.offers = append([]Offer{{'a', "allow once", event.Answer{Allow: true, Scope: event.ScopeOnce}}}, a.opts.Offers(request.Approval)...)
+	if request.Approval.Effect.Kind == event.PlanEffect {
+		q.offers[0].Text = "accept"
+	}
+	answer, err := q.ask(ctx)
+	switch {
+	case ctx.Err() != nil:
+		q.say("")
+		return event.Answer{}, context.Cause(ctx)
+	case err != nil: // without a terminal there is no answer either
+		return event.Answer{}, engine.ErrNoAnswer
+	}
+	return answer, nil
+}
+
+// quiet is how long no key must have been typed before one counts.
+const quiet = 300 * time.Millisecond
+
+// The least size of a terminal on which a request can be read.
+const (
+	minColumns = 20
+	minLines   = 3 // of the request, beside the keys
+)
+
+// errLeft says that the user left the question open.
+var errLeft = errors.New("the user did not answer")
+
+// A question is one request on the terminal.
+type question struct {
+	console console
+	color   bool
+	about   *event.Approval
+	view    approval.View
+	offers  []Offer
+
+	keys          keys
+	columns, rows int      // size for which it is laid out
+	lines         []string // of the request that were not shown yet
+	fits          bool     // the terminal is large enough
+	failed        error    // of writing
+}
+
+func (q *question) ask(ctx context.Context) (event.Answer, error) {
+	if err := q.show(ctx); err != nil {
+		return event.Answer{}, err
+	}
+	for {
+		key, err := q.key(ctx, 0)
+		if err != nil {
+			return event.Answer{}, err
+		}
+		switch key {
+		case 'q':
+			return event.Answer{}, q.leave()
+		case 'd':
+			reason, ok, err := q.reason(ctx)
+			if err != nil {
+				return event.Answer{}, err
+			}
+			if ok {
+				q.say("answered: deny")
+				return event.Answer{Reason: reason}, q.failed
+			}
+			q.prompt()
+		case '?':
+			q.help()
+		case 0, '\r', '\n':
+		default:
+			i := slices.IndexFunc(q.offers, func(o Offer) bool { return rune(o.Key) == key })
+			if i < 0 && key != ' ' {
+				continue
+			}
+			allowed, err := q.allow(ctx, i)
+			if err != nil {
+				return event.Answer{}, err
+			}
+			if allowed {
+				q.say("answered: " + q.offers[i].Text)
+				return q.offers[i].Answer, q.failed
+			}
+		}
+		if q.failed != nil {
+			return event.Answer{}, q.failed
+		}
+	}
+}
+
+// allow reports whether the offer i can be taken: its whole request was on the screen. For i < 0 it
+// shows the next page.
+func (q *question) allow(ctx context.Context, i int) (bool, error) {
+	columns, rows := q.size()
+	switch {
+	case columns != q.columns || rows != q.rows:
+		q.say("The size of the terminal has changed.")
+		return false, q.show(ctx)
+	case !q.fits:
+		return false, nil
+	case i >= 0 && len(q.lines) > 0:
+		q.say("Read to the end first.")
+		q.prompt()
+	case i >= 0:
+		return true, nil
+	case len(q.lines) > 0:
+		q.page()
+		q.prompt()
+	}
+	return false, nil
+}
+
+// show shows the request from its beginning, and the keys as soon as they count.
+func (q *question) show(ctx context.Context) error {
+	q.columns, q.rows = q.size()
+	q.lines = q.layout()
+	if q.fits = q.columns >= minColumns && q.space() >= minLines; q.fits {
+		q.page()
+	} else {
+		q.say(q.view.Title + " The terminal is too small to show it. Make it larger, then press space.")
+	}
+	for {
+		switch chunk, err := q.console.read(ctx, quiet); {
+		case err != nil:
+			return err
+		case len(chunk) == 0:
+			q.prompt()
+			return q.failed
+		default:
+			if slices.Contains(q.keys.read(chunk), interrupt) {
+				return q.leave()
+			}
+		}
+	}
+}
+
+// size returns that of the terminal, or the usual one if it is not known.
+func (q *question) size() (columns, rows int) {
+	columns, rows = q.console.size()
+	if columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// layout returns all lines of the request. They leave the last column free: some terminals begin
+// a new row as soon as it is used.
+func (q *question) layout() (all []string) {
+	const narrow = 40
+	title := q.view.Title
+	if q.about.Of > 1 {
+		title = fmt.Sprintf("%s (%d of %d)", title, q.about.Number, q.about.Of)
+	}
+	for _, line := range lines.Break(title, q.columns-1) {
+		all = append(all, q.bold(line))
+	}
+	for _, r := range q.view.Rows() {
+		if r.Text == "" || q.columns < narrow && !strings.HasPrefix(r.Head, " ") {
+			for _, line := range lines.Break(strings.TrimRight(r.Head, " "), q.columns-1) {
+				all = append(all, q.bold(line))
+			}
+			if r.Text == "" {
+				continue
+			}
+			r.Head = r.Rest
+		}
+		if q.columns < narrow {
+			r.Rest = r.Rest[:min(len(r.Rest), 4)]
+			r.Head = r.Rest
+		}
+		for i, line := range lines.Break(r.Text, q.columns-1-len(r.Head)) {
+			if i == 0 {
+				all = append(all, q.bold(r.Head)+line)
+			} else {
+				all = append(all, r.Rest+line)
+			}
+		}
+	}
+	return all
+}
+
+func (q *question) bold(text string) string {
+	if !q.color || strings.TrimSpace(text) == "" {
+		return text
+	}
+	return "\x1b[1m" + text + "\x1b[0m"
+}
+
+// page shows as many lines of the request as fit on the screen together with the keys.
+func (q *question) page() {
+	n := min(len(q.lines), q.space())
+	q.write(strings.Join(q.lines[:n], "\r\n") + "\r\n")
+	q.lines = q.lines[n:]
+}
+
+// space is how many lines of the request fit. The cursor has a row of its own.
+func (q *question) space() int { return q.rows - max(len(q.answers()), len(q.more())) - 1 }
+
+// prompt shows what the user can press now.
+func (q *question) prompt() {
+	menu := q.answers()
+	switch {
+	case !q.fits:
+		menu = q.menu("space show it")
+	case len(q.lines) > 0:
+		menu = q.more()
+	}
+	q.write(strings.Join(menu, "\r\n") + "\r\n")
+}
+
+// answers returns the keys that count when the whole request was shown.
+func (q *question) answers() []string {
+	var items []string
+	for _, o := range q.offers {
+		items = append(items, fmt.Sprintf("%c %s", o.Key, o.Text))
+	}
+	return q.menu(items...)
+}
+
+// more returns the keys that count before.
+func (q *question) more() []string {
+	return q.menu(fmt.Sprintf("space show more (%d lines)", len(q.lines)))
+}
+
+// menu puts items beside each other, as far as there is space. A request can always be denied, or
+// left open.
+func (q *question) menu(items ...string) []string {
+	const gap = "   "
+	rows := []string{strings.Repeat("-", min(max(q.columns-1, 1), 40))}
+	for i, item := range append(items, "d deny", "q answer later", "? help") {
+		if last := len(rows) - 1; i > 0 && lines.Columns(rows[last]+gap+item) < q.columns {
+			rows[last] += gap + item
+			continue
+		}
+		rows = append(rows, lines.Wrap(item, max(q.columns-1, 1))...)
+	}
+	return rows
+}
+
+func (q *question) help() {
+	q.say("The job waits for your answer. What the model wrote is no reason to allow a call: read the " +
+		"command, the change or the arguments. Words are in quotes, and characters that cannot be seen are written as " +
+		"\\u{...}. If you deny, you can tell the model why. With q, the job stops, and you can answer later.")
+	q.prompt()
+}
+
+// leave ends the question without an answer.
+func (q *question) leave() error {
+	q.say("no answer; the job waits")
+	return errLeft
+}
+
+// say writes a sentence of ours.
+func (q *question) say(text string) {
+	q.write(strings.Join(lines.Wrap(text, max(q.columns-1, minColumns)), "\r\n") + "\r\n")
+}
+
+func (q *question) write(text string) {
+	if _, err := io.WriteString(q.console, text); q.failed == nil {
+		q.failed = err
+	}
+}
+
+// key returns the next key that was pressed alone; 0 for several at once, or a special one.
+func (q *question) key(ctx context.Context, timeout time.Duration) (rune, error) {
+	chunk, err := q.console.read(ctx, timeout)
+	if err != nil {
+		return 0, err
+	}
+	typed := q.keys.read(chunk)
+	switch {
+	case slices.Contains(typed, interrupt):
+		return 0, q.leave()
+	case len(typed) == 1:
+		return typed[0], nil
+	}
+	return 0, nil
+}
+
+// maxReason is the longest reason, in bytes.
+const maxReason = 1000
+
+// reason reads a line that tells the model why a call is denied. It can be empty. ok is false if the
+// user returns to the question.
+func (q *question) reason(ctx context.Context) (reason string, ok bool, err error) {
+	q.write("Reason for the model (Enter: send, Esc: back): ")
+	var text []rune
+	for {
+		chunk, err := q.console.read(ctx, 0)
+		if err != nil {
+			return "", false, err
+		}
+		for _, key := range q.keys.read(chunk) {
+			switch {
+			case key == interrupt:
+				q.write("\r\n")
+				return "", false, q.leave()
+			case key == escape:
+				q.write("\r\n")
+				return "", false, q.failed
+			case key == '\r' || key == '\n':
+				q.write("\r\n")
+				return strings.TrimSpace(string(text)), true, q.failed
+			case (key == '\b' || key == '\x7f') && len(text) > 0:
+				q.write(strings.Repeat("\b \b", lines.Columns(string(text[len(text)-1]))))
+				text = text[:len(text)-1]
+			case isText(key) && len(string(text))+len(string(key)) <= maxReason:
+				text = append(text, key)
+				q.write(string(key))
+			}
+		}
+		if q.failed != nil {
+			return "", false, q.failed
+		}
+	}
+}

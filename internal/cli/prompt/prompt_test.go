@@ -1,0 +1,438 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/approval"
+	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+// screen is a terminal in a test.
+type screen struct {
+	out           strings.Builder
+	typed         chan string
+	columns, rows int
+	isRaw         int
+	denied        error // of raw
+	broken        bool  // writing fails
+}
+
+func newScreen() *screen { return &screen{columns: 80, rows: 24} }
+
+func (s *screen) Write(data []byte) (int, error) {
+	if s.broken {
+		return 0, errors.New("no terminal")
+	}
+	return s.out.Write(data)
+}
+
+func (s *screen) size() (columns, rows int) { return s.columns, s.rows }
+
+func (s *screen) raw() (undo func(), err error) {
+	if s.denied != nil {
+		return nil, s.denied
+	}
+	s.isRaw++
+	return func() { s.isRaw-- }, nil
+}
+
+func (s *screen) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
+	var late <-chan time.Time
+	if timeout > 0 {
+		late = time.After(timeout)
+	}
+	select {
+	case text, ok := <-s.typed:
+		if !ok {
+			return nil, io.EOF
+		}
+		return []byte(text), nil
+	case <-late:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func push() *event.Approval {
+	return &event.Approval{
+		Experts: []string{"coder"},
+		ApprovalRequested: event.ApprovalRequested{
+			Effect: event.Effect{Kind: event.CommandEffect, Program: "/usr/bin/git", Argv: []string{"git", "push"}, Dir: "/shop"},
+			Rule:   "rule 1 of the project",
+		},
+	}
+}
+
+// long is a request that needs several pages.
+func long() *event.Approval {
+	a := push()
+	a.Said = strings.Repeat("word\n", 60)
+	return a
+}
+
+// outcome is how a question ended.
+type outcome struct {
+	event.Answer
+	err  error
+	open bool // it has not ended
+}
+
+var none = outcome{err: engine.ErrNoAnswer}
+
+// ask asks in a bubble with a clock of its own. Each key is typed when the one before was dealt
+// with, and ms milliseconds later.
+func ask(t *testing.T, s *screen, a *event.Approval, opts Options, keys ...any) (got outcome) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		s.typed = make(chan string)
+		ended := make(chan outcome, 1)
+		go func() {
+			answer, err := newApprover(s, opts).Ask(ctx, event.Request{Approval: a})
+			ended <- outcome{Answer: answer, err: err}
+		}()
+		for _, key := range keys {
+			synctest.Wait()
+			switch key := key.(type) {
+			case int:
+				time.Sleep(time.Duration(key) * time.Millisecond)
+			case string:
+				select {
+				case s.typed <- key:
+				case <-time.After(time.Minute):
+				}
+			case func():
+				key()
+			}
+		}
+		synctest.Wait()
+		select {
+		case got = <-ended:
+		default:
+			cancel(errLeft)
+			got = outcome{open: true}
+			<-ended
+		}
+		if s.isRaw != 0 {
+			t.Error("the terminal is left in another mode")
+		}
+	})
+	return got
+}
+
+func TestKeys(t *testing.T) {
+	allow := func(scope string) outcome { return outcome{Answer: event.Answer{Allow: true, Scope: scope}} }
+	deny := func(reason string) outcome { return outcome{Answer: event.Answer{Reason: reason}} }
+	waits := outcome{open: true}
+	tests := []struct {
+		name string
+		keys []any
+		want outcome
+	}{
+		{"allow once", []any{300, "a"}, allow(event.ScopeOnce)},
+		{"for the job", []any{300, "j"}, allow(event.ScopeJob)},
+		{"for the project", []any{300, "p"}, allow(event.ScopeProject)},
+		{"always is not offered", []any{300, "w", "A", "y"}, waits},
+		{"deny", []any{300, "d", "\r"}, deny("")},
+		{"deny with a reason", []any{300, "d", "u", "se st", "x\x7f", "aging ü", " \r"}, deny("use staging ü")},
+		{"special keys in a reason", []any{300, "d", "a\x1b[Db\t\x00", "\r"}, deny("ab")},
+		{"back from a reason", []any{300, "d", "x\x1b", 200, "a"}, allow(event.ScopeOnce)},
+		{"back, then no reason", []any{300, "d", "x\x1b", 200, "d", "\r"}, deny("")},
+		{"leave within a reason", []any{300, "d", "x\x03"}, none},
+		{"later", []any{300, "q"}, none},
+		{"interrupt", []any{300, "\x03"}, none},
+		{"end of input", []any{300, "\x04"}, none},
+		{"Enter", []any{300, "\r", "\n", "\r\n"}, waits},
+		{"help", []any{300, "?", "a"}, allow(event.ScopeOnce)},
+
+		// Stray keys.
+		{"typed ahead", []any{"a"}, waits},
+		{"before 300 ms", []any{299, "a"}, waits},
+		{"still typing", []any{200, "m", 200, "a", 200, "k", 299, "a"}, waits},
+		{"after typing", []any{200, "a", 300, "j"}, allow(event.ScopeJob)},
+		{"interrupt before 300 ms", []any{"\x03"}, none},
+		{"pasted", []any{300, "allow", "aa", "\na"}, waits},
+		{"arrows and keypads", []any{300, "\x1b[a", "\x1bOa", "\x1bOp", "\x1bOj", "\x1b[1;2a", "\x1ba"}, waits},
+		{"arrows in parts", []any{300, "\x1b", "[", 500, "a", "\x1b", "O", 500, "j"}, waits},
+		{"arrow that begins before 300 ms", []any{200, "\x1b[", 300, "a"}, waits},
+		{"another letter", []any{300, "à", "а", "ａ", "\xc3", "\xff"}, waits},
+		{"a after half a character", []any{300, "\xc3", "a"}, waits},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScreen()
+			if got := ask(t, s, push(), Options{}, tt.keys...); got != tt.want {
+				t.Errorf("%+v, want %+v; on the screen:\n%s", got, tt.want, s.out.String())
+			}
+		})
+	}
+}
+
+// The end must have been on the screen, in the size that the terminal has.
+func TestEndOnScreen(t *testing.T) {
+	allowed := outcome{Answer: event.Answer{Allow: true, Scope: event.ScopeOnce}}
+	waits := outcome{open: true}
+	for name, tt := range map[string]struct {
+		keys func(s *screen) []any
+		want outcome
+	}{
+		"first page":   {func(*screen) []any { return []any{300, "a", "j", "p"} }, waits},
+		"third page":   {func(*screen) []any { return []any{300, " ", " ", "a"} }, waits},
+		"all pages":    {func(*screen) []any { return []any{300, " ", " ", " ", "a"} }, allowed},
+		"a page more":  {func(*screen) []any { return []any{300, " ", " ", " ", " ", "a"} }, allowed},
+		"deny before":  {func(*screen) []any { return []any{300, "d", "\r"} }, outcome{}},
+		"leave before": {func(*screen) []any { return []any{300, "q"} }, none},
+		"smaller": {func(s *screen) []any {
+			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "a", 300, "a"}
+		}, waits},
+		"smaller, read again": {func(s *screen) []any {
+			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "a", 300, " ", " ", " ", "a"}
+		}, allowed},
+		"keys after the new size are dropped": {func(s *screen) []any {
+			return []any{300, func() { s.rows = 200 }, "a", 200, "a"}
+		}, waits},
+		"larger": {func(s *screen) []any { return []any{300, func() { s.rows = 200 }, "a", 300, "a"} }, allowed},
+		"much too small": {func(s *screen) []any {
+			s.columns, s.rows = 10, 3
+			return []any{300, " ", "a", "j"}
+		}, waits},
+		"too small to show, then larger": {func(s *screen) []any {
+			s.columns, s.rows = 30, 6
+			return []any{300, func() { s.columns, s.rows = 80, 200 }, " ", 300, "a"}
+		}, allowed},
+		"size not known": {func(s *screen) []any {
+			s.columns, s.rows = 0, 0
+			return []any{300, " ", " ", " ", "a"}
+		}, allowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScreen()
+			if got := ask(t, s, long(), Options{}, tt.keys(s)...); got != tt.want {
+				t.Errorf("%+v, want %+v; on the screen:\n%s", got, tt.want, s.out.String())
+			}
+		})
+	}
+}
+
+// A row that the terminal breaks, or a page that is longer than the screen, would move what was
+// asked about out of sight.
+func TestPagesFit(t *testing.T) {
+	for _, size := range [][2]int{{20, 12}, {21, 14}, {39, 9}, {40, 10}, {80, 24}, {200, 50}} {
+		a := long()
+		a.Effect.Argv = append(a.Effect.Argv, strings.Repeat("x", 500), "日本語の長い引数が続きます。", strings.Repeat("α", 100), strings.Repeat(" y", 200))
+		s := newScreen()
+		s.columns, s.rows = size[0], size[1]
+		q := &question{console: s, about: a, view: approval.Render(a, nil), offers: Offers(a)}
+		q.columns, q.rows = s.size()
+		q.lines = q.layout()
+		for _, line := range q.lines {
+			if n := lines.Columns(line); n >= size[0] {
+				t.Fatalf("%v: %q has %d columns", size, line, n)
+			}
+		}
+		for len(q.lines) > 0 {
+			s.out.Reset()
+			q.page()
+			q.prompt()
+			if n := strings.Count(s.out.String(), "\n"); n >= size[1] {
+				t.Fatalf("%v: a page has %d rows:\n%s", size, n, s.out.String())
+			}
+		}
+		if !strings.Contains(s.out.String(), "word") {
+			t.Errorf("%v: the end is missing", size)
+		}
+	}
+}
+
+// An answer for longer than once is offered where it can be kept.
+func TestOffers(t *testing.T) {
+	once, plan := push(), push()
+	once.Once = true
+	plan.Effect = event.Effect{Kind: event.PlanEffect, Plan: "Read."}
+	for name, a := range map[string]*event.Approval{"once": once, "plan": plan} {
+		s := newScreen()
+		if got := ask(t, s, a, Options{}, 300, "j", "p"); !got.open || strings.Contains(s.out.String(), "job") {
+			t.Errorf("%s: %+v\n%s", name, got, s.out.String())
+		}
+		if got := ask(t, newScreen(), a, Options{}, 300, "a"); !got.Allow {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	wide := func(a *event.Approval) []Offer {
+		return append(Offers(a), Offer{'w', "always allow git push", event.Answer{Allow: true, Scope: event.ScopeAlways}})
+	}
+	s := newScreen()
+	if got := ask(t, s, push(), Options{Offers: wide}, 300, "w"); got.Scope != event.ScopeAlways || !strings.Contains(s.out.String(), "w always allow git push") {
+		t.Errorf("%+v\n%s", got, s.out.String())
+	}
+}
+
+func TestScreen(t *testing.T) {
+	a := push()
+	a.Number, a.Of, a.Why, a.Said = 1, 3, "publishes", "Let me publish this.\n\x1b[2Jgone"
+	for name, tt := range map[string]struct {
+		a             *event.Approval
+		columns, rows int
+		color         bool
+		keys          []any
+	}{
+		"once":   {a, 80, 24, false, []any{300, "a"}},
+		"colour": {a, 80, 24, true, []any{300, "a"}},
+		"narrow": {a, 24, 40, false, []any{300, "j"}},
+		"pages":  {long(), 60, 14, false, []any{300, "a", " ", "?", "d", "too many words", "\r"}},
+		"small":  {a, 10, 3, false, []any{300, "a", "q"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScreen()
+			s.columns, s.rows = tt.columns, tt.rows
+			if got := ask(t, s, tt.a, Options{Color: tt.color}, tt.keys...); got.open {
+				t.Error("the question is still open")
+			}
+			got := s.out.String()
+			if strings.Count(got, "\n") != strings.Count(got, "\r\n") {
+				t.Error("a line ends without a return")
+			}
+			testkit.Golden(t, name+".golden", strings.ReplaceAll(strings.ReplaceAll(got, "\r\n", "\n"), "\x1b", "ESC"))
+		})
+	}
+}
+
+// Without a terminal, the job waits. A cancelled job does not.
+func TestNoAnswer(t *testing.T) {
+	s := newScreen()
+	if _, err := newApprover(s, Options{}).Ask(t.Context(), event.Request{Question: event.ToolCall{ToolName: "ask"}}); !errors.Is(err, engine.ErrNoAnswer) || s.out.Len() > 0 {
+		t.Errorf("a question of an Expert: %v, %q", err, s.out.String())
+	}
+	s.denied = errors.New("in the background")
+	if got := ask(t, s, push(), Options{}); got != none || s.out.Len() > 0 {
+		t.Errorf("in the background: %+v, %q", got, s.out.String())
+	}
+	s = newScreen()
+	if got := ask(t, s, push(), Options{}, 300, func() { close(s.typed) }); got != none {
+		t.Errorf("terminal closed: %+v", got)
+	}
+	s = newScreen()
+	s.broken = true
+	if got := ask(t, s, push(), Options{}, 300); got != none {
+		t.Errorf("nothing can be written: %+v", got)
+	}
+	s = newScreen()
+	if got := ask(t, s, push(), Options{}, 300, func() { s.broken = true }, "a"); got != none {
+		t.Errorf("nothing can be written at the end: %+v", got)
+	}
+
+	errStop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	if _, err := newApprover(newScreen(), Options{}).Ask(ctx, event.Request{Approval: push()}); !errors.Is(err, errStop) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Two questions at once are asked one after the other, and a cancelled one does not wait.
+func TestOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScreen()
+		s.typed = make(chan string)
+		a := newApprover(s, Options{})
+		ended := make(chan error, 2)
+		for i := range 2 {
+			go func() {
+				request := push()
+				request.Number, request.Of = i+1, 2
+				_, err := a.Ask(t.Context(), event.Request{Approval: request})
+				ended <- err
+			}()
+		}
+		for range 2 {
+			time.Sleep(time.Second)
+			if n := strings.Count(s.out.String(), "Allow this command?"); n != 1 {
+				t.Fatalf("%d questions are on the screen", n)
+			}
+			s.out.Reset()
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := a.Ask(ctx, event.Request{Approval: push()}); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			s.typed <- "a"
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A panic leaves the terminal as it was.
+func TestPanic(t *testing.T) {
+	s := newScreen()
+	defer func() {
+		if recover() == nil || s.isRaw != 0 {
+			t.Errorf("the terminal is left in another mode %d times", s.isRaw)
+		}
+	}()
+	_, _ = newApprover(s, Options{Redact: func(string) string { panic("here") }}).Ask(t.Context(), event.Request{Approval: push()})
+}
+
+// What others write while a question is there comes after it, in its order.
+func TestOutputWaits(t *testing.T) {
+	s := newScreen()
+	output := &Output{}
+	progress, log := output.Writer(s), output.Writer(s)
+	write := func(w io.Writer, text string) func() {
+		return func() {
+			if n, err := io.WriteString(w, text); err != nil || n != len(text) {
+				t.Errorf("%d, %v", n, err)
+			}
+		}
+	}
+	write(progress, "before\n")()
+	ask(t, s, push(), Options{Output: output}, write(progress, "one\n"), 300, write(log, "two\n"), write(progress, "three\n"), "a")
+	write(progress, "after\n")()
+	got := s.out.String()
+	if !strings.HasPrefix(got, "before\nAllow this") || !strings.HasSuffix(got, "answered: allow once\r\none\ntwo\nthree\nafter\n") {
+		t.Errorf("%s", got)
+	}
+}
+
+// Writers of more than is kept back wait for the answer.
+func TestMuchOutputWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		output := &Output{}
+		var out strings.Builder
+		output.hold()
+		written := make(chan error, 1)
+		go func() {
+			w := output.Writer(&out)
+			for i := range 3 {
+				if _, err := fmt.Fprintf(w, "%d%s\n", i, strings.Repeat("x", maxHeld/2)); err != nil {
+					written <- err
+				}
+			}
+			written <- nil
+		}()
+		synctest.Wait()
+		if out.Len() > 0 || len(written) > 0 {
+			t.Error("it did not wait")
+		}
+		output.release()
+		if err := <-written; err != nil {
+			t.Error(err)
+		}
+		if got := strings.ReplaceAll(out.String(), "x", ""); got != "0\n1\n2\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}

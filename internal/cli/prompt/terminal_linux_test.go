@@ -1,0 +1,215 @@
+package prompt
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/process"
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+// resultFile names the file for the result of a question, in the program that a test starts.
+const resultFile = "PERSTACK_TEST_RESULT"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(resultFile); path != "" {
+		if err := askHere(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A scene is what the program is told by its environment.
+type scene struct {
+	Approval      *event.Approval
+	Columns, Rows uint16
+	TypedAhead    bool // it begins when something was typed
+}
+
+// A result is what the program writes.
+type result struct {
+	Answer   event.Answer
+	Err      string
+	Restored bool // the terminal has its old mode
+}
+
+// traced writes what was read, so that a test knows when it can type on.
+type traced struct{ *terminal }
+
+func (c traced) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
+	chunk, err := c.terminal.read(ctx, timeout)
+	if len(chunk) > 0 {
+		fmt.Fprintf(c.terminal, "[read %q]\r\n", chunk)
+	}
+	return chunk, err
+}
+
+// askHere asks on the terminal of this process.
+func askHere(path string) error {
+	var s scene
+	if err := json.Unmarshal([]byte(os.Getenv("PERSTACK_TEST_SCENE")), &s); err != nil {
+		return err
+	}
+	if err := unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, &unix.Winsize{Col: s.Columns, Row: s.Rows}); err != nil {
+		return err
+	}
+	before, err := unix.IoctlGetTermios(0, unix.TCGETS)
+	if err != nil {
+		return err
+	}
+	console := traced{&terminal{in: 0, Writer: os.Stderr}}
+	if s.TypedAhead {
+		fmt.Fprintln(os.Stderr, "type now")
+		for {
+			if ready, err := console.wait(); err != nil && !errors.Is(err, unix.EINTR) {
+				return err
+			} else if ready {
+				break
+			}
+		}
+	}
+	ctx, stop := process.Interruptible(context.Background(), os.Stderr, func() bool { return true })
+	defer stop()
+	answer, err := newApprover(console, Options{}).Ask(ctx, event.Request{Approval: s.Approval})
+	after, modeErr := unix.IoctlGetTermios(0, unix.TCGETS)
+	r := result{Answer: answer, Restored: modeErr == nil && reflect.DeepEqual(before, after)}
+	if err != nil {
+		r.Err = err.Error()
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+// onTerminal asks in another process, on a pseudo terminal, and returns what was on the screen.
+func onTerminal(t *testing.T, s scene, keys ...testkit.Answer) (string, result) {
+	t.Helper()
+	s.Columns, s.Rows = cmp.Or(s.Columns, 80), cmp.Or(s.Rows, 24)
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "result.json")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), resultFile+"="+path, "PERSTACK_TEST_SCENE="+string(text))
+	for i := range keys {
+		if keys[i].Type == "SIGTERM" {
+			keys[i].Type, keys[i].Before = "", func() { _ = cmd.Process.Signal(syscall.SIGTERM) }
+		}
+	}
+	out, err := testkit.OnTerminal(cmd, keys...)
+	if err != nil {
+		t.Fatalf("%v; on the screen:\n%s", err, out)
+	}
+	var r result
+	if text, err = os.ReadFile(path); err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Restored {
+		t.Errorf("the terminal is left in another mode; on the screen:\n%s", out)
+	}
+	return string(out), r
+}
+
+const (
+	menu = "? help\r\n"
+	more = "show more"
+)
+
+func typed(after, keys string) testkit.Answer { return testkit.Answer{After: after, Type: keys} }
+
+func TestOnTerminal(t *testing.T) {
+	left := result{Err: engine.ErrNoAnswer.Error(), Restored: true}
+	allowed := result{Answer: event.Answer{Allow: true, Scope: event.ScopeOnce}, Restored: true}
+	for name, tt := range map[string]struct {
+		scene scene
+		keys  []testkit.Answer
+		want  result
+	}{
+		"allow":             {scene{}, []testkit.Answer{typed(menu, "a")}, allowed},
+		"for the job":       {scene{}, []testkit.Answer{typed(menu, "j")}, result{Answer: event.Answer{Allow: true, Scope: event.ScopeJob}, Restored: true}},
+		"typed ahead":       {scene{TypedAhead: true}, []testkit.Answer{typed("type now", "a\naaa\n"), typed(menu, "q")}, left},
+		"Enter":             {scene{}, []testkit.Answer{typed(menu, "\r"), typed(`[read "\r"]`, "\r"), typed(`[read "\r"]`, "q")}, left},
+		"special key":       {scene{}, []testkit.Answer{typed(menu, "\x1bOa"), typed(`[read "\x1bOa"]`, "q")}, left},
+		"interrupt":         {scene{}, []testkit.Answer{typed(menu, "\x03")}, left},
+		"interrupt at once": {scene{}, []testkit.Answer{typed("Allow this command?", "\x03")}, left},
+		"signal":            {scene{}, []testkit.Answer{typed(menu, "SIGTERM")}, result{Err: "received terminated", Restored: true}},
+		"signal in a reason": {scene{}, []testkit.Answer{typed(menu, "d"), typed("Esc: back", "SIGTERM")},
+			result{Err: "received terminated", Restored: true}},
+		"denial": {scene{}, []testkit.Answer{typed(menu, "d"), typed("Esc: back): ", "use stägixx\x7f\x7fng"), typed("ng", "\r")},
+			result{Answer: event.Answer{Reason: "use stäging"}, Restored: true}},
+		"end not on the screen": {scene{Approval: long()}, []testkit.Answer{typed(more, "a"), typed("Read to the end first.", ""), typed(more, "q")}, left},
+		"read to the end": {scene{Approval: long()}, []testkit.Answer{typed(more, " "), typed(more, " "), typed(more, " "), typed("a allow once", "a")},
+			allowed},
+		"other size": {scene{}, []testkit.Answer{{After: menu, Type: "a", Columns: 60, Rows: 30}, typed("has changed", ""), typed(menu, "q")}, left},
+		"other size, seen": {scene{}, []testkit.Answer{{After: menu, Type: "a", Columns: 40, Rows: 30}, typed("has changed", ""), typed(menu, "a")},
+			allowed},
+		"narrow": {scene{Columns: 20, Rows: 40}, []testkit.Answer{typed(menu, "a")}, allowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.scene.Approval == nil {
+				tt.scene.Approval = push()
+			}
+			screen, got := onTerminal(t, tt.scene, tt.keys...)
+			if got != tt.want {
+				t.Errorf("%+v, want %+v; on the screen:\n%s", got, tt.want, screen)
+			}
+		})
+	}
+}
+
+// Nothing of a request acts on the terminal, and its words can be read back.
+func TestHostileOnTerminal(t *testing.T) {
+	dirty := "\x1b[2J\x1b]0;title\x07\u009b31m\a\u202e\u2066\u200b\U000e0041\r\nRule      none"
+	a := push()
+	a.Effect.Argv = []string{"git", dirty, "a” “b", "", strings.Repeat(" ", 500) + "--force", "\"", "\\", strings.Repeat("x", 1000)}
+	a.Effect.Dir, a.Effect.Program, a.Effect.Env = dirty, dirty, []string{dirty}
+	a.Said, a.Rule, a.Why, a.Experts, a.Sandbox = dirty, dirty, dirty, []string{dirty, dirty}, dirty
+	out, got := onTerminal(t, scene{Approval: a, Columns: 100, Rows: 60}, typed(menu, "a"))
+	if !got.Answer.Allow {
+		t.Errorf("%+v", got)
+	}
+	screen := strings.ReplaceAll(out, "\r\n", "\n")
+	if i := strings.IndexFunc(screen, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }); i >= 0 {
+		t.Errorf("there is %q on the screen:\n%s", screen[i:i+10], screen)
+	}
+	// The words are in the rows of the section, each behind ten columns.
+	_, rest, _ := strings.Cut(screen, "\nCommand   ")
+	rows, _, _ := strings.Cut(rest, "\nProgram   ")
+	words, err := testkit.ReadQuoted(strings.ReplaceAll(rows, "\n"+strings.Repeat(" ", 10), ""))
+	if err != nil || !slices.Equal(words, a.Effect.Argv) {
+		t.Errorf("%q, %v, want %q", words, err, a.Effect.Argv)
+	}
+	for line := range strings.Lines(screen) {
+		if strings.HasPrefix(line, "Rule") && strings.TrimSpace(line) == "Rule      none" {
+			t.Errorf("a forged line:\n%s", screen)
+		}
+	}
+}
