@@ -30,12 +30,26 @@ func (s State) apply(e event.Event) State {
 		s.Step.Calls = callsOf(b)
 		s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
 		s.Turn++
+	case event.ApprovalRequested:
+		// Only a call that can be repeated is asked about after it has started.
+		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) {
+			c.Approval, c.Answer, c.Started = &ApprovalRequest{b, e.Timestamp}, nil, false
+		})
+	case event.ApprovalAnswered:
+		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) {
+			if c.waits() && c.Approval.Digest == b.Digest { // the first answer counts, and only to what was asked
+				c.Answer = &b
+			}
+		})
 	case event.StartToolCall:
 		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) { c.Started = true })
 	case event.EndToolCall:
 		result := b.ToolResult
 		s.Step.Calls = withCall(s.Step.Calls, result.ID, func(c *Call) { c.Result = &result })
 		s.Memory = withMemory(s.Memory, result.SkillName, b.Memory)
+		if b.Denied {
+			s.denials++
+		}
 	case event.ResolveToolResults:
 		s.phase = resolvingToolResult
 	case event.FinishToolCall:
@@ -97,11 +111,16 @@ func (s State) apply(e event.Event) State {
 // the state at the checkpoint that the Run starts from.
 func (s State) start(e event.Event, b event.StartRun) State {
 	if s.RunID != e.RunID { // a new Run takes over the conversation, but not the delegates
-		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Child = nil })
-		s.spent, s.warned, s.repeated = expense{}, nil, repetition{}
+		// Nor does it take over what the user said about a call: an answer is for one call of one Run.
+		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Child, c.Approval, c.Answer = nil, nil, nil })
+		s.spent, s.warned, s.repeated, s.denials = expense{}, nil, repetition{}, 0
 	}
-	if s.Status != event.StatusStoppedByDelegate { // waiting for delegates does not reset the count
+	switch s.Status { // waiting for delegates or for the user does not reset these counts
+	case event.StatusStoppedByDelegate:
+	case event.StatusStoppedByApproval:
 		s.repeated = repetition{}
+	default:
+		s.repeated, s.denials = repetition{}, 0
 	}
 	s.phase, s.Status = preparingForStep, event.StatusProceeding
 	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber

@@ -37,12 +37,17 @@ type budget struct {
 
 	maxOutput int // tokens of the longest answer of the Run's model
 
+	time *timeLimit // of the Run; nil if there is none
+
 	// The fields below are guarded by pool.mu.
 	steps  int
 	tokens int64
 	cost   float64
 
 	working int // Runs that share what is left
+
+	pauses   int // questions to the user that have no answer yet
+	pausedAt time.Time
 
 	reservedTokens int64 // for answers that are in progress
 	reservedCost   float64
@@ -234,6 +239,38 @@ func (b *budget) settle(res reservation, u event.Usage, price expert.Price) {
 	}
 }
 
+// pause stops the time of the Run and of those that wait for it, while the user is asked.
+func (b *budget) pause(source Source) {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	for ; b != nil; b = b.parent {
+		if b.pauses++; b.pauses == 1 {
+			b.pausedAt = source.Now()
+		}
+		b.time.pause()
+	}
+}
+
+// resume ends a pause.
+func (b *budget) resume(source Source) {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	for ; b != nil; b = b.parent {
+		if b.pauses--; b.pauses == 0 {
+			b.since = b.since.Add(source.Now().Sub(b.pausedAt))
+		}
+		b.time.resume()
+	}
+}
+
+// elapsed returns how long the Run has worked.
+func (b *budget) elapsed(now time.Time) time.Duration {
+	if b.pauses > 0 {
+		now = b.pausedAt
+	}
+	return now.Sub(b.since)
+}
+
 // usage lists how much of each limit is used, for the budget with the greatest share.
 func (b *budget) usage(now time.Time) []event.LimitWarning {
 	b.pool.mu.Lock()
@@ -244,7 +281,7 @@ func (b *budget) usage(now time.Time) []event.LimitWarning {
 			{Limit: event.LimitSteps, Used: float64(b.steps), Max: float64(b.limits.MaxSteps)},
 			{Limit: event.LimitTokens, Used: float64(b.tokens), Max: float64(b.limits.MaxTokens)},
 			{Limit: event.LimitCost, Used: b.cost, Max: b.limits.MaxCost},
-			{Limit: event.LimitDuration, Used: now.Sub(b.since).Seconds(), Max: b.limits.MaxDuration.Seconds()},
+			{Limit: event.LimitDuration, Used: b.elapsed(now).Seconds(), Max: b.limits.MaxDuration.Seconds()},
 		} {
 			if u.Max > 0 && (all[i].Max == 0 || u.Used/u.Max > all[i].Used/all[i].Max) {
 				all[i] = u

@@ -17,6 +17,20 @@ type Call struct {
 	Started bool               // its tool can have had an effect
 	Child   *event.DelegateRun // the Run that works on it, if it is a call of a delegate
 	Result  *event.ToolResult
+
+	Approval *ApprovalRequest        // the newest question to the user about it
+	Answer   *event.ApprovalAnswered // to that question
+}
+
+// An ApprovalRequest is a recorded question to the user, and when it was asked.
+type ApprovalRequest struct {
+	event.ApprovalRequested
+	At int64 // milliseconds since 1970
+}
+
+// waits reports whether a call waits for the permission of the user.
+func (c Call) waits() bool {
+	return c.Approval != nil && c.Answer == nil && c.Result == nil && !c.Started
 }
 
 // callsOf returns the calls of a turn with their arguments, which are in the message.

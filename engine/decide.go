@@ -13,6 +13,9 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 	if reason := r.stopRequested(ctx); reason != nil {
 		return r.stopRun(reason), nil
 	}
+	if r.delegatesWait {
+		return event.StopRunByApproval{}, nil
+	}
 	switch r.state.phase {
 	case preparingForStep:
 		if err := r.publishDuring(func() error { return r.toolbox.Ready(ctx) }); err != nil {
@@ -64,6 +67,9 @@ func (r *run) prepareStep() event.Body {
 func (r *run) finishStep() event.Body {
 	if n := r.state.repeated.count; n >= maxRepeated {
 		return r.stopByLimit(&LimitError{Limit: event.LimitLoop, Used: float64(n), Max: maxRepeated})
+	}
+	if n := r.state.denials; n >= maxDenials {
+		return r.stopByLimit(&LimitError{Limit: event.LimitDenials, Used: float64(n), Max: maxDenials})
 	}
 	if !r.budget.hasSteps() {
 		return event.StopRunByExceededMaxSteps{}

@@ -103,8 +103,12 @@ func (s State) whyStopped() string {
 		return s.Failure.Message
 	case event.StatusStoppedByExceededMaxSteps:
 		return "no steps are left"
+	case event.StatusStoppedByApproval:
+		return "it waits for the permission of the user"
 	case event.StatusStoppedByLimit:
 		switch s.StopReason {
+		case event.LimitDenials:
+			return "too many of its tool calls were denied"
 		case event.LimitDepth:
 			return "too many Experts have delegated to one another already; do the work yourself"
 		case event.LimitLoop:

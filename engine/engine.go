@@ -23,6 +23,7 @@
 //	decide.go      what happens in each phase; then tools.go and generate.go
 //	apply.go       what each event does to the State
 //	recorder.go    how events are written and published
+//	approvals.go   which calls are carried out
 //	delegate.go    how delegates run; then delegate_results.go and budget.go
 //	plan.go        where a job starts, resumes or branches
 package engine
@@ -31,7 +32,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -112,6 +112,8 @@ type execution struct {
 	spentBefore map[string]expense // by each Run in earlier executions, including its delegates
 	slots       chan struct{}      // one token for each Run that is working
 	snapshots   *snapshotter
+	asking      chan struct{} // holds a token while a Run asks the user
+	inbox       *Inbox
 
 	specText rawjson.Value // for the coordinator's first start; nil once it is recorded
 }
@@ -119,6 +121,7 @@ type execution struct {
 func newExecution(spec job.Spec, specText rawjson.Value, parts Parts, rec *recorder, open Opener) *execution {
 	x := &execution{
 		spec: spec, specText: specText, parts: parts, recorder: rec, open: open,
+		asking: make(chan struct{}, 1), inbox: parts.Inbox,
 		slots: make(chan struct{}, cmp.Or(spec.Limits.MaxParallel, expert.DefaultMaxParallel)),
 	}
 	x.budget = newBudget(nil, spec.Limits.Limits, parts.Source.Now(), 0)
@@ -149,8 +152,10 @@ func (x *execution) coordinate(ctx context.Context) (Result, error) {
 	if err := x.snapshotResume(ctx, st.runID); err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := withTimeLimit(ctx, x.spec.Limits.MaxDuration)
+	ctx, limit, cancel := withTimeLimit(ctx, x.spec.Limits.MaxDuration)
 	defer cancel(nil)
+	x.budget.time = limit
+	defer x.inbox.attach(x)()
 	r := x.newRun(x.spec.Coordinator(), nil)
 	if r.task = x.spec.Input.Query; r.task == "" && st.from != nil {
 		r.task = st.from.State.Task
@@ -218,19 +223,6 @@ func (s State) interruptEvent(source Source, jobID, reason string) event.Event {
 		ID: source.NewID(), Timestamp: source.Now().UnixMilli(), JobID: jobID, RunID: s.RunID,
 		ExpertKey: s.Expert.Key, StepNumber: s.StepNumber, Body: event.StopRunByInterrupt{Reason: reason},
 	}
-}
-
-// withTimeLimit returns a context that is cancelled after d with a [LimitError] as its
-// cause; 0 means no limit.
-func withTimeLimit(ctx context.Context, d time.Duration) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	if d > 0 {
-		timer := time.AfterFunc(d, func() {
-			cancel(&LimitError{Limit: event.LimitDuration, Used: d.Seconds(), Max: d.Seconds()})
-		})
-		context.AfterFunc(ctx, func() { timer.Stop() })
-	}
-	return ctx, cancel
 }
 
 // checkExists reports a job that must exist and does not, or the opposite. It runs before

@@ -84,6 +84,11 @@ func expand(before, after State, e event.Event) event.Event {
 	case event.StopRunByInterrupt:
 		b.End = end(after)
 		e.Body = b
+	case event.StopRunByApproval:
+		b.End = end(after)
+		e.Body = b
+	case event.ApprovalRequested:
+		e = withCalls(after, e)
 	}
 	return e
 }
@@ -106,6 +111,13 @@ func withCalls(after State, e event.Event) event.Event {
 		}
 		e.Body = b
 	case event.CallInteractiveTool:
+		for _, c := range after.Step.Calls {
+			if c.ID == b.ToolCallID {
+				b.ToolCall = new(c.ToolCall)
+			}
+		}
+		e.Body = b
+	case event.ApprovalRequested:
 		for _, c := range after.Step.Calls {
 			if c.ID == b.ToolCallID {
 				b.ToolCall = new(c.ToolCall)

@@ -271,6 +271,8 @@ type bench struct {
 	approver             Approver
 	files                Snapshots
 	snapshots            job.Snapshots
+	approvals            Approvals
+	inbox                *Inbox
 	lean                 bool
 	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
 	events               []event.Event                                               // of the newest run
@@ -387,7 +389,10 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 			}
 			return nil
 		},
-		Approver: b.approver, Snapshots: b.files,
+		Approver:  b.approver,
+		Snapshots: b.files,
+		Approvals: b.approvals,
+		Inbox:     b.inbox,
 	}
 	if b.redact != nil {
 		parts.Secrets = redactor(b.redact)

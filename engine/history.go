@@ -29,6 +29,8 @@ type History struct {
 
 	rewound bool // the user took Runs back
 
+	grants []grant // of the user, for the rest of the job
+
 	toolCalls int // that models have made in all Runs, without those that say that an Expert is done
 }
 
@@ -121,8 +123,12 @@ func (h *History) lastHead() store.Head { return store.Head{Seq: h.last.Seq, Dig
 // Apply folds in one more record, and returns the states of its Run before and after.
 func (h *History) Apply(r store.Record) (before, after State) {
 	e := r.Event
+	b, starts := e.Body.(event.StartRun)
+	if starts && b.TrustedHistory {
+		h.forgetAnswers()
+	}
 	before = h.runs[e.RunID]
-	if b, ok := e.Body.(event.StartRun); ok && b.From != nil {
+	if starts && b.From != nil {
 		before = h.points[b.From.CheckpointID].State
 	}
 	after = before
@@ -136,6 +142,7 @@ func (h *History) Apply(r store.Record) (before, after State) {
 	h.Job = h.Job.Apply(e)
 	h.files.apply(r, h.runs)
 	h.noteStart(r, after)
+	h.noteAnswer(e, before, after)
 	h.last = store.Record{Seq: r.Seq, Line: r.Line, Seal: r.Seal}
 	h.sealed = cmp.Or(r.Project, h.sealed)
 

@@ -19,8 +19,9 @@ const stopTimeout = 5 * time.Second
 // inFlight is the tool calls of one turn that this process carries out. Each tool runs on a
 // goroutine of its own and returns its result through a channel, so that only the loop records.
 type inFlight struct {
-	stages  map[string]callStage // by call id
-	running int
+	stages    map[string]callStage // by call id
+	decisions map[string]Decision  // by call id
+	running   int
 
 	ctx      context.Context       // of all calls
 	cancel   context.CancelFunc    // of ctx
@@ -33,6 +34,9 @@ type callStage int
 
 const (
 	stageChecked callStage = iota + 1 // its arguments were checked
+	stageAsked                        // the user has to allow it
+	stageAllowed                      // a rule or the user allows it
+	stageReady                        // it was decided again, right before its start
 	stageStarted                      // its tool was started
 )
 
@@ -41,7 +45,7 @@ func (f *inFlight) reset() {
 	if f.cancel != nil {
 		f.cancel()
 	}
-	*f = inFlight{stages: make(map[string]callStage)}
+	*f = inFlight{stages: make(map[string]callStage), decisions: make(map[string]Decision)}
 }
 
 // startCalls starts calls whose start is recorded. Before a call with effects starts, its

@@ -24,9 +24,13 @@ type Parts struct {
 	// Skills are tools of the embedding program, by the key of the Expert that gets them;
 	// "*" stands for every Expert of the job.
 	Skills map[string][]skill.Skill
-	// Approver answers questions of the coordinator while the job runs. Without one, a
-	// question stops the job until it is continued with an answer.
+	// Approver answers questions of the coordinator, and allows or denies tool calls, while the
+	// job runs. Without one, a question or such a call stops the job until it is answered.
 	Approver Approver
+	// Approvals decides which tool calls are carried out. The runtime sets it. Without it, all are.
+	Approvals Approvals
+	// Inbox takes answers to approvals from elsewhere while the job runs.
+	Inbox *Inbox
 
 	// Variables returns the value of a variable that a provider or a skill of the job
 	// needs. Default: those of Environ.
@@ -106,7 +110,7 @@ type Secrets interface {
 	Within(texts ...string) map[string]string
 }
 
-// An Approver answers what the coordinator asks while a job runs.
+// An Approver answers what a job asks its user while it runs. It is asked one thing at a time.
 type Approver interface {
 	// Ask returns the answer to a request. With [ErrNoAnswer] the job stops and waits for
 	// an answer. Any other error ends the job as stoppedByError; when it is resumed, it asks
@@ -181,6 +185,7 @@ type Result struct {
 	TotalSteps   int              // of all Runs of the job
 	Text         string           // the answer, when completed
 	Pending      []event.ToolCall // questions that wait for the user
+	Waiting      []WaitingCall    // calls that wait for the user's permission
 	Failure      *event.Failure   // why it was stopped, when by an error
 	Err          error            // the error of the Approver, when stopped by that
 	Reason       string           // why it was interrupted, or which limit it met

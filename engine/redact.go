@@ -20,6 +20,7 @@ import (
 //	reports of skills        names, stderr, commands     Skill…
 //	containers, proxy        messages, domains           Docker…, ProxyAccess
 //	hints about a sandbox    paths, hosts, programs      SandboxHint
+//	what a call would do     files, commands             ApprovalRequested
 //	errors of the provider   retried or final            Retry, StopRunByError
 //	other errors             and why a Run was stopped   StopRunByError, StopRunByInterrupt
 //	the recorded Spec        commands, addresses         StartRun
@@ -50,6 +51,9 @@ func (r *run) redactBody(body event.Body) event.Body {
 		return b
 	case event.StopRunByInterrupt:
 		b.Reason = r.parts.redact(b.Reason)
+		return b
+	case event.ApprovalRequested:
+		b.Effect = r.redactEffect(b.Effect)
 		return b
 	case event.SkillStarting:
 		b.Command, b.Args = r.parts.redact(b.Command), r.redactAll(b.Args)
@@ -87,6 +91,19 @@ func (r *run) redactAll(texts []string) []string {
 		clean[i] = r.parts.redact(text)
 	}
 	return clean
+}
+
+func (r *run) redactEffect(f event.Effect) event.Effect {
+	for _, text := range []*string{&f.Program, &f.Dir, &f.Path, &f.Diff, &f.Host, &f.Plan} {
+		*text = r.parts.redact(*text)
+	}
+	if f.Argv != nil {
+		f.Argv = r.redactAll(f.Argv)
+	}
+	if f.Env != nil {
+		f.Env = r.redactAll(f.Env)
+	}
+	return f
 }
 
 // hiddenData replaces an image or a file that contains a secret. It is replaced as a whole,

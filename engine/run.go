@@ -35,6 +35,7 @@ type run struct {
 	limit         *LimitError // a limit that ends this Run
 	recordedLimit *LimitError // the same, once its numbers are recorded
 	approverErr   error       // the error of the Approver that ends this Run
+	delegatesWait bool        // for the permission of the user, so this Run stops, too
 	lostUsage     event.Usage // of a generation that was cancelled; recorded with the end of the Run
 
 	toolbox      *skill.Toolbox
@@ -58,8 +59,9 @@ type run struct {
 func (r *run) execute(ctx context.Context, st start) (Result, error) {
 	r.runID, r.state.StepNumber, r.parentCtx = st.runID, st.step, ctx
 	r.budget.add(r.exec.spentBefore[r.runID])
-	ctx, cancel := withTimeLimit(ctx, r.expert.MaxDuration)
+	ctx, limit, cancel := withTimeLimit(ctx, r.expert.MaxDuration)
 	defer cancel(nil)
+	r.budget.time = limit
 	defer r.closeSkills()
 
 	if st.from != nil {
@@ -118,8 +120,9 @@ func (r *run) loopWithDelegates(ctx context.Context, skillErr error) (Result, er
 			// they resume with it once more is allowed.
 			r.limit = r.budget.exhausted(1, r.state.estimate(), r.price)
 			stopping = r.limit != nil
+			r.delegatesWait = !stopping && r.hasWaitingDelegates()
 		}
-		st := start{runID: r.runID, from: r.recorder.point(r.state.CheckpointID), step: r.state.StepNumber + 1, parent: r.state.DelegatedBy, acceptUnfinished: !stopping}
+		st := start{runID: r.runID, from: r.recorder.point(r.state.CheckpointID), step: r.state.StepNumber + 1, parent: r.state.DelegatedBy, acceptUnfinished: !stopping && !r.resumesDelegates()}
 		next := r.startRun(st)
 		r.numberStep(st, next)
 		if err := r.record(next); err != nil {

@@ -15,7 +15,7 @@ const (
 	notStarted             phase = iota // startRun
 	preparingForStep                    // startGeneration, resumeToolCalls, finishAllToolCalls
 	generatingToolCall                  // callTools, completeRun, retry, stopRunByError
-	callingTool                         // resolveToolResults, attemptCompletion, callDelegate, callInteractiveTool, completeRun
+	callingTool                         // stopRunByApproval, resolveToolResults, attemptCompletion, callDelegate, callInteractiveTool, completeRun
 	resolvingToolResult                 // finishToolCall
 	generatingRunResult                 // completeRun, retry (transport), stopRunByError
 	callingDelegate                     // stopRunByDelegate
@@ -53,6 +53,7 @@ type State struct {
 	ContextWindow int
 	warned        []string   // limits that a warning was given for
 	repeated      repetition // the newest call, and how often it was made in a row
+	denials       int        // calls that a rule or the user refused
 	Turn          int        // generations so far in this conversation
 	RetryCount    int        // consecutive generations that failed for any reason
 	Attempt       int        // how often the current generation failed in transport

@@ -196,6 +196,8 @@ func (h *History) result(s State) Result {
 		result.Text = s.thread.Last().Text()
 	case event.StatusStoppedByInteractiveTool:
 		result.Pending = s.Pending()
+	case event.StatusStoppedByApproval:
+		result.Waiting = h.Waiting()
 	}
 	return result
 }

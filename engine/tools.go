@@ -58,6 +58,9 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 			return event.EndToolCall{ToolResult: result}, nil
 		}
 	}
+	if body, err := r.approveCalls(ctx); body != nil || err != nil {
+		return body, err
+	}
 	if next := r.callsToStart(calls); len(next) > 0 {
 		if err := r.snapshotBefore(ctx, next); err != nil {
 			if limit, ok := errors.AsType[*LimitError](err); ok {
@@ -68,9 +71,12 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 		if reason := r.stopRequested(ctx); reason != nil { // there may be no snapshot then
 			return r.stopRun(reason), nil
 		}
+		if body := r.decideAgain(ctx, next); body != nil {
+			return body, nil
+		}
 		for _, c := range next {
 			if !c.Started {
-				return event.StartToolCall{ToolCallID: c.ID}, nil
+				return event.StartToolCall{ToolCallID: c.ID, AllowedBy: r.inFlight.decisions[c.ID].By}, nil
 			}
 		}
 		if err := r.startCalls(ctx, next); err != nil {
@@ -131,10 +137,7 @@ func (r *run) callsToStart(calls []Call) []Call {
 		free = 1 - r.inFlight.running
 	}
 	for _, c := range calls {
-		if c.Result != nil || r.inFlight.stages[c.ID] >= stageStarted || r.toolKind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
-			continue
-		}
-		if len(next) < free {
+		if r.isAllowed(c) && !isCompletion(c.ToolCall) && len(next) < free {
 			next = append(next, c)
 		}
 	}
@@ -142,7 +145,7 @@ func (r *run) callsToStart(calls []Call) []Call {
 		return next
 	}
 	for _, c := range calls {
-		if c.Result == nil && isCompletion(c.ToolCall) && r.inFlight.stages[c.ID] < stageStarted {
+		if r.isAllowed(c) && isCompletion(c.ToolCall) {
 			return []Call{c}
 		}
 	}
@@ -152,20 +155,12 @@ func (r *run) callsToStart(calls []Call) []Call {
 // ask has the approver answer a question. Without an answer, the job waits for the user; an
 // error of the approver ends the Run, which asks again when it resumes.
 func (r *run) ask(ctx context.Context, call event.ToolCall) (event.Body, error) {
-	var answer event.Answer
-	err := ErrNoAnswer
-	if r.parts.Approver != nil {
-		err = r.publishDuring(func() (err error) {
-			answer, err = r.parts.Approver.Ask(ctx, event.Request{JobID: r.spec.JobID, RunID: r.runID, ExpertKey: r.expert.Key, Question: call})
-			return err
-		})
-	}
+	answer, err := r.askUser(ctx, event.Request{Question: call})
 	switch {
 	case errors.Is(err, ErrNoAnswer):
 		return event.CallInteractiveTool{ToolCallID: call.ID}, nil
 	case err != nil:
-		r.approverErr = err
-		return nil, &StopError{Name: ApproverFailure, Err: fmt.Errorf("the question %s could not be asked: %w", call.ToolName, err)}
+		return nil, r.approverFailed("the question "+call.ToolName, err)
 	}
 	return event.EndToolCall{ToolResult: r.textResult(call, answer.Text)}, nil
 }

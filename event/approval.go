@@ -73,21 +73,28 @@ const (
 
 // ApprovalRequested says that a tool call waits for the user's permission.
 type ApprovalRequested struct {
-	ToolCallID string `json:"toolCallId"`
-	Effect     Effect `json:"effect"`
-	Digest     string `json:"digest"`        // of everything that the answer is about
-	Rule       string `json:"rule"`          // what decided to ask
-	Why        string `json:"why,omitzero"`  // of the rule
-	Once       bool   `json:"once,omitzero"` // the answer holds for this call only
+	ToolCallID string    `json:"toolCallId"`
+	ToolCall   *ToolCall `json:"toolCall,omitzero"` // shown; the journal leaves it out
+	Effect     Effect    `json:"effect"`
+	Digest     string    `json:"digest"`        // of everything that the answer is about
+	Rule       string    `json:"rule"`          // what decided to ask
+	Why        string    `json:"why,omitzero"`  // of the rule
+	Once       bool      `json:"once,omitzero"` // the answer holds for this call only
 	Extra
 }
+
+// Who answers an [ApprovalRequested].
+const (
+	ByUser    = "user"
+	ByTimeout = "timeout" // no answer came in time, so the call is denied
+)
 
 // ApprovalAnswered is the answer to [ApprovalRequested] with the same digest.
 type ApprovalAnswered struct {
 	ToolCallID string `json:"toolCallId"`
 	Digest     string `json:"digest"`
 	Allow      bool   `json:"allow"`
-	By         string `json:"by"` // user, timeout, or a program that answers for the user
+	By         string `json:"by"` // [ByUser] or [ByTimeout]
 	Scope      string `json:"scope,omitzero"`
 	Reason     string `json:"reason,omitzero"`
 	Extra

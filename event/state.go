@@ -103,6 +103,7 @@ type StartToolCall struct {
 // EndToolCall holds the result of one call, written as soon as it came.
 type EndToolCall struct {
 	ToolResult ToolResult    `json:"toolResult"`
+	Denied     bool          `json:"denied,omitzero"` // a rule or the user refused the call, so its tool did not run
 	Memory     rawjson.Value `json:"memory,omitzero"` // what the skill wants to find again when this conversation is resumed
 	Extra
 }
@@ -239,6 +240,7 @@ const (
 	LimitWorkspace = "workspace"
 	LimitDisk      = "disk"     // what programs in a sandbox added to the disk
 	LimitMemory    = "memory"   // what programs in a sandbox used at once
+	LimitDenials   = "denials"  // calls of one Run that were refused
 	LimitSnapshot  = "snapshot" // the files of the workspace cannot be stored, and must be
 )
 

@@ -132,6 +132,7 @@ func reached(limit string) string {
 		event.LimitDuration:  "The limit on the duration was reached.",
 		event.LimitDepth:     "The limit on the depth of delegation was reached.",
 		event.LimitLoop:      "The Expert repeated itself.",
+		event.LimitDenials:   "Too many tool calls were denied.",
 		event.LimitWorkspace: "The workspace grew too large.",
 		event.LimitSnapshot:  "The files of the workspace cannot be stored.",
 		event.LimitDisk:      "Programs added too much to the disk, three times.",

@@ -60,6 +60,8 @@ func (o *output) limited(r engine.Result) error {
 		return o.programs(r, l)
 	case event.LimitDuration:
 		return o.duration(r)
+	case event.LimitDenials:
+		return fmt.Errorf("stopped: %.0f tool calls were denied; say what to do instead with: %s", l.Used, o.opts.tellHint(r.JobID, o.expert.Key))
 	case event.LimitLoop:
 		return fmt.Errorf("stopped: the same call with the same result %.0f times in a row; say what to do instead with: %s",
 			l.Max, o.opts.tellHint(r.JobID, o.expert.Key))

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A WaitingCall is a tool call that waits for the user's permission.
+type WaitingCall struct {
+	RunID   string
+	Experts []string // keys, from the coordinator to the one that calls
+	Call    event.ToolCall
+	Request ApprovalRequest
+}
+
+// Expired reports whether the call waits for so long that it counts as denied.
+func (w WaitingCall) Expired(now time.Time) bool { return w.Request.expired(now) }
+
+func (a ApprovalRequest) expired(now time.Time) bool {
+	return now.Sub(time.UnixMilli(a.At)) > ApprovalTimeout
+}
+
+// Waiting returns the calls that wait for the user's permission where the job would be continued,
+// including those of delegates.
+func (h *History) Waiting() []WaitingCall {
+	p, ok := h.Origin("")
+	if !ok {
+		return nil
+	}
+	return h.waitingBelow(p.State, nil)
+}
+
+// waitingBelow returns the calls of a Run and its delegates that wait. above are the Experts that
+// delegated to it.
+func (h *History) waitingBelow(s State, above []string) (all []WaitingCall) {
+	if len(above) > len(h.runs) { // a damaged journal can have a cycle
+		return nil
+	}
+	experts := append(slices.Clip(above), s.Expert.Key)
+	for _, c := range s.open() {
+		switch {
+		case c.Result != nil:
+		case c.waits():
+			all = append(all, WaitingCall{RunID: s.RunID, Experts: experts, Call: c.ToolCall, Request: *c.Approval})
+		case c.Child != nil:
+			if child := h.runs[c.Child.RunID]; child.DelegatedBy != nil && child.DelegatedBy.ToolCallID == c.ID {
+				all = append(all, h.waitingBelow(child, experts)...)
+			}
+		}
+	}
+	return all
+}
+
+// A grant is a [Grant] and the Expert that has it. Delegates do not get those of their parents.
+type grant struct {
+	expert string
+	Grant
+}
+
+func (h *History) grantsOf(expert string) (all []Grant) {
+	for _, g := range h.grants {
+		if g.expert == expert {
+			all = append(all, g.Grant)
+		}
+	}
+	return all
+}
+
+// noteAnswer keeps what the user allows for the rest of the job. An answer can come when its Run
+// has stopped; then its checkpoint has it as well, which the Run resumes from.
+func (h *History) noteAnswer(e event.Event, before, after State) {
+	b, ok := e.Body.(event.ApprovalAnswered)
+	i := slices.IndexFunc(before.open(), func(c Call) bool { return c.ID == b.ToolCallID })
+	if !ok || i < 0 || !before.open()[i].waits() || after.open()[i].waits() {
+		return
+	}
+	call := before.open()[i]
+	if b.Allow && b.Scope != "" && b.Scope != event.ScopeOnce && !call.Approval.Once {
+		h.grants = append(h.grants, grant{after.Expert.Key, Grant{call.SkillName, call.ToolName, call.Args, b.Digest}})
+	}
+	if after.phase == stopped {
+		h.replacePoint(after)
+	}
+}
+
+func (h *History) replacePoint(s State) {
+	p, ok := h.points[s.CheckpointID]
+	if !ok || p.State.RunID != s.RunID {
+		return
+	}
+	p.State = s
+	h.points[s.CheckpointID] = p
+	if h.head.State.CheckpointID == s.CheckpointID {
+		h.head = p
+	}
+}
+
+// forgetAnswers voids what the journal says that the user allowed. A job that is continued although
+// its seal is not valid can record answers that the user never gave.
+func (h *History) forgetAnswers() {
+	h.grants = nil
+	for id, s := range h.runs {
+		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Answer = nil })
+		h.runs[id] = s
+		if s.phase == stopped {
+			h.replacePoint(s)
+		}
+	}
+}
