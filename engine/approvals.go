@@ -40,6 +40,17 @@ type Grant struct {
 	Digest      string // of the request that was answered
 }
 
+// A GrantRequest asks whether an answer that is stored outside of the job covers a call.
+type GrantRequest struct {
+	Expert      string // key
+	Call        event.ToolCall
+	Command     []string // of exec: the program and its arguments
+	Env         []string // names of the variables that the call sets
+	InWorkspace bool     // the program lies in the workspace
+	Opaque      bool     // what the call does cannot be seen in its arguments
+	Digest      func() string
+}
+
 // A Decision is what happens to a call.
 type Decision struct {
 	Do   job.Verdict

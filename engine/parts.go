@@ -29,6 +29,9 @@ type Parts struct {
 	Approver Approver
 	// Approvals decides which tool calls are carried out. The runtime sets it. Without it, all are.
 	Approvals Approvals
+	// Granted reports whether an answer that is stored for the user or the project covers a call that
+	// would be asked about. Default: none is stored.
+	Granted func(GrantRequest) (grant string, ok bool)
 	// Inbox takes answers to approvals from elsewhere while the job runs.
 	Inbox *Inbox
 

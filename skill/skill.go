@@ -58,6 +58,10 @@ type Tool struct {
 	// outside.
 	MemoryOnly bool
 
+	// Destructive says that a server describes the tool so: it can delete or overwrite. What a server
+	// does not say about a tool means nothing.
+	Destructive bool
+
 	// Digest is that of the whole definition as a server sent it, including members that are
 	// not kept here. It is empty for tools that do not come from a server.
 	Digest string

@@ -97,6 +97,7 @@ type Tool struct {
 	Name, Title, Description string
 	InputSchema              rawjson.Value
 	Repeatable               bool // the server says that a second run does no harm
+	ReadOnly, Destructive    bool // the server says that the tool changes nothing, or that it can delete or overwrite
 }
 
 // ParseTool reads the definition of a tool: the object of name, title, description,
@@ -132,15 +133,17 @@ func ParseTool(definition rawjson.Value) (Tool, error) {
 		Definition: canonical, Digest: hex.EncodeToString(sum[:]),
 		Name: said.Name, Title: cmp.Or(said.Title, hints.Title), Description: said.Description,
 		InputSchema: said.InputSchema, Repeatable: hints.ReadOnly || hints.Idempotent,
+		ReadOnly: hints.ReadOnly, Destructive: hints.Destructive,
 	}, nil
 }
 
 // hints are what a server says about a tool beside its definition. They are enough for
 // repeating a call after a crash, not for trusting that a tool only reads.
 type hints struct {
-	Title      string `json:"title"`
-	ReadOnly   bool   `json:"readOnlyHint"`
-	Idempotent bool   `json:"idempotentHint"`
+	Title       string `json:"title"`
+	ReadOnly    bool   `json:"readOnlyHint"`
+	Idempotent  bool   `json:"idempotentHint"`
+	Destructive bool   `json:"destructiveHint"`
 }
 
 // readHints reads them. Hints that are not as MCP has them count as none: then a call is

@@ -74,6 +74,8 @@ var arrows = []arrow{
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", values + "model skill store"},
 
+	{"internal/approval/calls", values + "engine internal/approval internal/lockfile internal/sandbox internal/textdiff internal/userfile internal/workspace"},
+
 	// Providers and skills.
 	{"internal/providers/modeltest", values + "model internal/providers/... internal/testkit/..."}, // made for tests
 	{"internal/providers/wire/wiretest", values + "model"},                                         // made for tests
@@ -90,7 +92,7 @@ var arrows = []arrow{
 	// process of its own, with a proxy or an engine.
 	{"internal/runtimes/docker/inside", values + "model engine internal/providers internal/runtimes internal/runtimes/docker/hostlink " +
 		"internal/process internal/secret internal/terminal internal/sandbox/... internal/egress/server"},
-	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
+	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/approval/... internal/lockfile internal/manifest internal/netaddr " +
 		"internal/version internal/restore internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace/... internal/packages internal/sandbox/... internal/egress"},
 
 	// A security audit.

@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/approval/calls"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
@@ -64,6 +65,9 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 			measured.Do(func() { size.Check(ctx) })
 			return announced(ctx, req)
 		}
+	}
+	if parts.Container == nil { // else the host decides
+		parts.Approvals = &calls.Decider{Spec: spec, Workspace: files, Environ: parts.Environ, Lock: site.Lock, Granted: parts.Granted}
 	}
 	return engine.Execute(ctx, spec, parts, open)
 }

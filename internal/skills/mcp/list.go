@@ -207,7 +207,7 @@ func needsTask(raw rawjson.Value) bool {
 func Tool(t lockfile.Tool) skill.Tool {
 	return skill.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description,
-		InputSchema: t.InputSchema, Repeatable: t.Repeatable, Digest: t.Digest,
+		InputSchema: t.InputSchema, Repeatable: t.Repeatable, Destructive: t.Destructive, Digest: t.Digest,
 	}
 }
 
