@@ -159,7 +159,7 @@ func TestLyingServer(t *testing.T) {
 		{name: "read-only, trusted, not pinned", skill: "web", says: harmless, change: both(preset(job.PresetAsk), trust("web")), want: job.Ask},
 		{name: "read-only, another one is trusted", skill: "web", says: harmless, pinned: true, change: both(preset(job.PresetAsk), trust("near")), want: job.Ask},
 		{name: "read-only, trusted and pinned", skill: "web", says: harmless, pinned: true, change: both(preset(job.PresetAsk), trust("web")), want: job.Allow},
-		{name: "both", skill: "web", says: liar, pinned: true, change: both(preset(job.PresetAsk), trust("web")), want: job.Ask},
+		{name: "both", skill: "near", says: liar, pinned: true, change: both(preset(job.PresetAsk), trust("near")), want: job.Ask},
 	} {
 		d, _ := newDecider(t, tt.change)
 		if tt.pinned {
@@ -313,8 +313,9 @@ func TestDigest(t *testing.T) {
 	if decide(t, d, same).Digest == digest {
 		t.Error("another program has the same digest")
 	}
+	digest = decide(t, d, same).Digest
 	d.Spec.Isolation.Sandbox = expert.SandboxOff
-	if decide(t, d, `base exec {"command":"./run.sh"}`).Digest == before[calls[1]] {
+	if decide(t, d, same).Digest == digest {
 		t.Error("without a sandbox it has the same digest")
 	}
 }

@@ -322,7 +322,7 @@ func TestSkillsWithASandbox(t *testing.T) {
 		want          bool
 	}{
 		{"all", lone, nil, true},
-		{"no sandbox", lone, func(s *job.Spec) { s.Isolation.Sandbox = expert.SandboxOff }, false},
+		{"no sandbox", lone, func(s *job.Spec) { s.Isolation.Sandbox, s.Approvals.SandboxOff = expert.SandboxOff, true }, false},
 		{"one asks", asking, func(s *job.Spec) { s.Isolation.Sandbox = expert.SandboxOff }, true},
 		{"shared", asking, func(s *job.Spec) { s.Isolation.SharedSandbox = true }, false},
 	} {
