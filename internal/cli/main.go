@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/perstack-go/perstack/internal/cli/approvals"
 	"github.com/perstack-go/perstack/internal/cli/audit"
 	"github.com/perstack-go/perstack/internal/cli/demo"
 	"github.com/perstack-go/perstack/internal/cli/diff"
@@ -72,9 +73,12 @@ var commands = []struct {
 	name string
 	add  func(root *cobra.Command, h *host.Host)
 }{
+	{"approvals", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewList(h, nil)) }},
+	{"approve", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewApprove(h, nil, nil)) }},
 	{"audit", func(root *cobra.Command, h *host.Host) { root.AddCommand(audit.New(h, nil)) }},
 	{"diff", func(root *cobra.Command, h *host.Host) { root.AddCommand(diff.New(h, nil)) }},
 	{"demo", func(root *cobra.Command, h *host.Host) { root.AddCommand(demo.New(h, nil)) }},
+	{"deny", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewDeny(h, nil)) }},
 	{"docker", func(root *cobra.Command, h *host.Host) { root.AddCommand(docker.New(h, nil)) }},
 	{"doctor", func(root *cobra.Command, h *host.Host) { root.AddCommand(doctor.New(h, nil)) }},
 	{"jobs", func(root *cobra.Command, h *host.Host) { root.AddCommand(jobs.New(h, nil, nil)) }},

@@ -24,7 +24,8 @@ var importReservations = []reservation{
 		// sandbox to the proxy.
 		// An audit attacks the proxy with a network of its own; the program that it starts tries to
 		// reach its listener.
-		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/...",
+		// The process that runs a job takes answers of the user on a socket.
+		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers",
 		why:  "this package has nothing to do with the network",
 	},
 	{
@@ -54,8 +55,8 @@ var nameReservations = []reservation{
 		what: "net.Dial net.DialTimeout net.DialTCP net.DialUDP net.DialIP net.DialUnix net.Dialer tls.Dial tls.DialWithDialer tls.Dialer " +
 			"net.LookupHost net.LookupIP net.LookupAddr net.LookupTXT net.DefaultResolver net.Resolver " +
 			"http.Get http.Head http.Post http.PostForm http.DefaultClient http.DefaultTransport http.Transport http.Client{}",
-		only: "internal/egress internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/runtimes/docker/api", // self-tests try what must fail
-		why:  "only internal/egress and internal/providers dial out, and internal/runtimes/docker/api to a local socket; a client is handed in",
+		only: "internal/egress internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/runtimes/docker/api internal/cli/answers", // self-tests try what must fail
+		why:  "only internal/egress and internal/providers dial out, and internal/runtimes/docker/api and internal/cli/answers to a local socket; a client is handed in",
 	},
 	{
 		what:  "filepath.Walk filepath.WalkDir filepath.Glob filepath.EvalSymlinks filepath.Abs",
@@ -86,7 +87,7 @@ var nameReservations = []reservation{
 		// A query may come from a pipe, which internal/cli/run waits for. internal/lockfile writes,
 		// internal/owner and internal/sandbox read what the kernel says.
 		what: "os.ReadFile os.Open os.OpenFile os.DirFS",
-		only: "internal/userfile internal/workspace internal/sandbox/... internal/owner internal/lockfile internal/runtimes/docker/inside internal/cli/run store/file",
+		only: "internal/userfile internal/workspace internal/sandbox/... internal/owner internal/lockfile internal/runtimes/docker/inside internal/cli/answers internal/cli/run store/file",
 		why:  "a program can put a pipe, a device or a file without end in its place; internal/userfile reads regular files, bounded in size and time",
 	},
 	{

@@ -38,6 +38,8 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 	case event.StatusStoppedByInteractiveTool:
 		return &host.ExitError{Code: host.ExitWaiting, Err: fmt.Errorf("waiting for your answer to %s; give it with: %s",
 			question(r.Pending), o.opts.answerHint(r.JobID, o.expert.Key, ""))}
+	case event.StatusStoppedByApproval:
+		return &host.ExitError{Code: host.ExitWaiting, Err: errors.New(o.waits(r))}
 	case event.StatusStoppedByExceededMaxSteps, event.StatusStoppedByLimit:
 		return &host.ExitError{Code: host.ExitLimit, Err: o.limited(r)}
 	case event.StatusStoppedByInterrupt:

@@ -307,13 +307,17 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Approver:     approver,
 
 		PackageHosts: hosts,
+		Inbox:        &engine.Inbox{},
 	}
+	listen := out.answers(project.history, parts.Inbox)
+	defer listen.close()
 	begin := sync.OnceFunc(func() { opts.begin(project.history) })
 	for e, err := range perstack.Run(running, spec, parts) {
 		if err != nil {
 			return out.explain(ctx, err)
 		}
 		begin()
+		listen.on(e)
 		if running.Err() != nil && out.to.err != nil {
 			continue // the job is being saved
 		}
@@ -322,6 +326,20 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		}
 	}
 	return out.end(ctx, result)
+}
+
+// Resume resumes a job as perstack run --continue-job does.
+func Resume(ctx context.Context, h *host.Host, jobID, config, storage string) error {
+	cmd := New(h, nil)
+	args := []string{"--continue-job", jobID}
+	for flag, value := range map[string]string{"--config": config, "--storage": storage} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	return cmd.ExecuteContext(ctx)
 }
 
 // workspace is the directory that the file tools work in.

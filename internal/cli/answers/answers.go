@@ -1,0 +1,160 @@
+// Package answers hands the answer to an approval to the process that runs the job.
+//
+// Only that process can write to the journal of its job. So it listens on a socket in the state of
+// the user, which no sandbox shows, and takes answers from processes of the same user. A program that
+// a job started is refused where the system tells.
+//
+// Start reading at [Listen] and [Send].
+package answers
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/engine"
+)
+
+const (
+	dirName    = "answers"
+	timeout    = 10 * time.Second
+	maxMessage = 1 << 20
+)
+
+// A reply is what became of an answer.
+type reply struct {
+	Problem string `json:"problem,omitzero"` // why the answer does not count
+	Error   string `json:"error,omitzero"`   // why it could not be recorded
+}
+
+// place returns the directory and the name of a job's socket. storage is the directory of its
+// journal: two histories can have jobs of the same id.
+func place(state, storage, jobID string) (dir, name string) {
+	sum := sha256.Sum256([]byte(storage + "\x00" + jobID))
+	return filepath.Join(state, dirName), hex.EncodeToString(sum[:8])
+}
+
+// Listen takes answers for a job until close is called. state is the directory of the project in the
+// user's state.
+func Listen(state, storage, jobID string, inbox *engine.Inbox) (close func(), err error) {
+	dir, name := place(state, storage, jobID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path, release, err := short(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	// The job is locked, so a socket that is there was left by a process that is gone.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // its name can be one that is valid here only
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := listener.AcceptUnix()
+			if err != nil {
+				return
+			}
+			all.Go(func() { serve(conn, inbox) })
+		}
+	})
+	return sync.OnceFunc(func() {
+		listener.Close()
+		os.Remove(filepath.Join(dir, name))
+		all.Wait()
+	}), nil
+}
+
+// serve takes one answer.
+func serve(conn *net.UnixConn, inbox *engine.Inbox) {
+	defer conn.Close()
+	if conn.SetDeadline(time.Now().Add(timeout)) != nil {
+		return
+	}
+	var r reply
+	if err := checkPeer(conn); err != nil {
+		r.Error = err.Error()
+	} else {
+		var answer engine.RunAnswer
+		line, err := bufio.NewReader(io.LimitReader(conn, maxMessage)).ReadBytes('\n')
+		if err == nil {
+			err = json.Unmarshal(line, &answer)
+		}
+		if err == nil {
+			err = inbox.Answer(answer)
+		}
+		if wrong, ok := errors.AsType[*engine.AnswerError](err); ok {
+			r.Problem = wrong.Problem
+		} else if err != nil {
+			r.Error = err.Error()
+		}
+	}
+	if data, err := json.Marshal(r); err == nil {
+		_, _ = conn.Write(append(data, '\n')) // a client that has left learns it from the journal
+	}
+}
+
+// ErrNotRunning says that no process takes answers for a job.
+var ErrNotRunning = errors.New("no process takes answers for this job")
+
+// Send hands an answer to the process that runs a job. An answer that does not count is an
+// [*engine.AnswerError].
+func Send(ctx context.Context, state, storage, jobID string, answer engine.RunAnswer) error {
+	path, release, err := short(place(state, storage, jobID))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotRunning, err)
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotRunning, err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	data, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("hand over the answer: %w", err)
+	}
+	var r reply
+	line, err := bufio.NewReader(io.LimitReader(conn, maxMessage)).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &r)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("hand over the answer: %w", err)
+	case r.Problem != "":
+		return &engine.AnswerError{ToolCallID: answer.ToolCallID, Problem: r.Problem}
+	case r.Error != "":
+		return errors.New(r.Error)
+	}
+	return nil
+}

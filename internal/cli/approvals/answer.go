@@ -1,0 +1,242 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/answers"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A Remember stores that a call is allowed from now on, for the project or for the user.
+type Remember func(ctx context.Context, scope string, call engine.WaitingCall) error
+
+// AnswerOptions are what approve and deny work with.
+type AnswerOptions struct {
+	Source
+	Job    string
+	Calls  []string
+	Allow  bool
+	Scope  string // of an answer that allows
+	Reason string // of one that denies
+	Resume bool   // the job
+	JSON   bool
+
+	Remember   Remember    // nil if nothing can be stored
+	supervised func() bool // whether a job started this process
+}
+
+// NewApprove returns the command approve. Tests hand in a runF to see the options.
+func NewApprove(h *host.Host, remember Remember, runF func(context.Context, *AnswerOptions) error) *cobra.Command {
+	opts := &AnswerOptions{Source: Source{Host: h}, Allow: true, Remember: remember}
+	cmd := newAnswer(opts, runF, &cobra.Command{
+		Use:   "approve <job> <call>...",
+		Short: "Allow tool calls that wait for your permission",
+		Long: `Allow tool calls that wait for your permission. perstack approvals lists them. A call is
+named by its id or the beginning of it.
+
+Your answer is about the call as it was asked: its arguments, its program, the files that
+it names. If one of them changes before the call starts, you are asked again. The first
+answer counts; a second one exits with 1.
+
+--for says how long the answer holds: once, for equal calls of this Expert in this job, in
+this project, or always. The job continues with --resume, or when you call perstack run
+--continue-job. If it is running, it continues by itself.`,
+		Example: `  perstack approve JOB CALL
+  perstack approve JOB CALL --resume
+  perstack approve JOB CALL1 CALL2 --for job`,
+	})
+	cmd.Flags().StringVar(&opts.Scope, "for", event.ScopeOnce, "how long the answer holds: once, job, project or always")
+	if err := cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return cmd
+}
+
+var scopes = []string{event.ScopeOnce, event.ScopeJob, event.ScopeProject, event.ScopeAlways}
+
+// NewDeny returns the command deny. Tests hand in a runF to see the options.
+func NewDeny(h *host.Host, runF func(context.Context, *AnswerOptions) error) *cobra.Command {
+	opts := &AnswerOptions{Source: Source{Host: h}}
+	cmd := newAnswer(opts, runF, &cobra.Command{
+		Use:   "deny <job> <call>...",
+		Short: "Refuse tool calls that wait for your permission",
+		Long: `Refuse tool calls that wait for your permission. perstack approvals lists them. A call is
+named by its id or the beginning of it.
+
+The model is told that you refused, and your reason, so that it can do something else. The
+first answer counts; a second one exits with 1. A job stops when 10 calls of one of its
+runs were refused.`,
+		Example: `  perstack deny JOB CALL --reason "use staging"
+  perstack deny JOB CALL1 CALL2 --resume`,
+	})
+	cmd.Flags().StringVar(&opts.Reason, "reason", "", "why, for the model")
+	return cmd
+}
+
+// newAnswer adds what both commands have.
+func newAnswer(opts *AnswerOptions, runF func(context.Context, *AnswerOptions) error, cmd *cobra.Command) *cobra.Command {
+	opts.supervised = func() bool { return sandbox.Supervised(os.Getpid()) }
+	if runF == nil {
+		runF = answer
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return host.Usagef("%s needs a job and a call; %s approvals lists them", cmd.Name(), opts.Host.Command)
+		}
+		return nil
+	}
+	cmd.ValidArgsFunction = opts.complete(true)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := host.RefuseRemote(opts.Config); err != nil {
+			return err
+		}
+		if opts.Allow && !slices.Contains(scopes, opts.Scope) {
+			return host.Usagef("--for is %q; choose from %s", opts.Scope, strings.Join(scopes, ", "))
+		}
+		if err := refuseInJob(opts.Host, cmd.Name(), opts.supervised); err != nil {
+			return err
+		}
+		opts.Job, opts.Calls = args[0], args[1:]
+		return runF(cmd.Context(), opts)
+	}
+	opts.addFlags(cmd)
+	cmd.Flags().BoolVar(&opts.Resume, "resume", false, "resume the job afterwards")
+	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print one answer on each line, as JSON")
+	return cmd
+}
+
+// answer records the answers, or hands them to the process that runs the job.
+func answer(ctx context.Context, opts *AnswerOptions) error {
+	history, jobs, err := opts.open()
+	if err != nil {
+		return err
+	}
+	j, err := opts.load(ctx, jobs, opts.Job)
+	if err != nil {
+		return err
+	}
+	picked, err := j.pick(opts.Calls)
+	if err == nil {
+		err = opts.checkScope(picked)
+	}
+	if err != nil {
+		return err
+	}
+	running, err := opts.record(ctx, history, jobs, j, picked)
+	if err != nil {
+		return opts.explainSeal(asFailure(err))
+	}
+	if opts.Scope == event.ScopeProject || opts.Scope == event.ScopeAlways {
+		for _, w := range picked {
+			if err := opts.Remember(ctx, opts.Scope, w); err != nil {
+				return fmt.Errorf("the call is allowed for this job, but the answer could not be stored: %w", err)
+			}
+		}
+	}
+	if err := opts.print(j, picked, running); err != nil || running || !opts.Resume {
+		return err
+	}
+	return run.Resume(ctx, opts.Host, j.id, opts.Config, opts.Storage)
+}
+
+// asFailure gives an answer that does not count its exit code.
+func asFailure(err error) error {
+	if wrong, ok := errors.AsType[*engine.AnswerError](err); ok {
+		return wrong
+	}
+	return err
+}
+
+// checkScope refuses an answer that cannot hold for as long as the user wants.
+func (o *AnswerOptions) checkScope(picked []engine.WaitingCall) error {
+	if !o.Allow || o.Scope == event.ScopeOnce {
+		return nil
+	}
+	for _, w := range picked {
+		if w.Request.Once {
+			return host.Usagef("a rule asks about call %s each time, so it cannot be allowed for longer; leave out --for", terminal.CleanLine(w.Call.ID))
+		}
+	}
+	if o.Scope != event.ScopeJob && o.Remember == nil {
+		return host.Usagef("--for %s: answers cannot be stored here; use --for job, or write a rule", o.Scope)
+	}
+	return nil
+}
+
+// record records the answers. running says that another process runs the job and has them now.
+func (o *AnswerOptions) record(ctx context.Context, history host.History, jobs store.Sealing, j jobCalls, picked []engine.WaitingCall) (running bool, err error) {
+	var all []engine.RunAnswer
+	for _, w := range picked {
+		b := event.ApprovalAnswered{ToolCallID: w.Call.ID, Digest: w.Request.Digest, Allow: o.Allow, By: event.ByUser, Reason: o.Reason}
+		if o.Allow {
+			b.Scope = o.Scope
+		}
+		all = append(all, engine.RunAnswer{RunID: w.RunID, ApprovalAnswered: b})
+	}
+	sealer, err := history.Sealer()
+	if err != nil {
+		return false, err
+	}
+	if sealer == nil {
+		return false, host.Usagef("whether this user sealed job %s is not known, because the home directory is not known; set HOME", j.id)
+	}
+	err = engine.RecordAnswers(ctx, jobs.WithSeal(sealer), o.Host.Source, j.id, all)
+	if !errors.Is(err, store.ErrLocked) {
+		return false, err
+	}
+	for _, a := range all {
+		sent := answers.Send(ctx, history.Project.State, history.Dir, j.id, a)
+		if errors.Is(sent, answers.ErrNotRunning) {
+			return true, &host.ExitError{Code: host.ExitFailure, Err: err}
+		}
+		if sent != nil {
+			return true, sent
+		}
+	}
+	return true, nil
+}
+
+// print says what was answered, and how the job continues.
+func (o *AnswerOptions) print(j jobCalls, picked []engine.WaitingCall, running bool) error {
+	out := &strings.Builder{}
+	verb := "Denied"
+	if o.Allow {
+		verb = "Allowed"
+	}
+	for _, w := range picked {
+		if o.JSON {
+			out.WriteString(encode(struct {
+				Job    string `json:"job"`
+				Run    string `json:"run"`
+				Call   string `json:"call"`
+				Digest string `json:"digest"`
+				Allow  bool   `json:"allow"`
+				Scope  string `json:"scope,omitzero"`
+			}{j.id, w.RunID, w.Call.ID, w.Request.Digest, o.Allow, o.Scope}))
+			continue
+		}
+		fmt.Fprintf(out, "%s %s  %s\n", verb, terminal.CleanLine(w.Call.ID), brief(w))
+	}
+	if !o.JSON && !running && !o.Resume {
+		if left := len(j.calls) - len(picked); left > 0 {
+			fmt.Fprintf(out, "%d of job %s still wait; see: %s approvals %s\n", left, j.id, o.Host.Command, j.id)
+		} else {
+			fmt.Fprintf(out, "Resume the job with: %s run --continue-job %s\n", o.Host.Command, j.id)
+		}
+	}
+	_, err := fmt.Fprint(o.Host.Stdout, o.Host.Secrets.Redact(out.String()))
+	return err
+}
