@@ -28,6 +28,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/models"
 	"github.com/perstack-go/perstack/internal/cli/restore"
+	"github.com/perstack-go/perstack/internal/cli/rules"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
 	"github.com/perstack-go/perstack/internal/cli/trust"
@@ -89,6 +90,7 @@ var commands = []struct {
 	{"mcp", func(root *cobra.Command, h *host.Host) { root.AddCommand(mcp.New(h, nil)) }},
 	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},
 	{"restore", func(root *cobra.Command, h *host.Host) { root.AddCommand(restore.New(h, nil)) }},
+	{"rules", func(root *cobra.Command, h *host.Host) { root.AddCommand(rules.New(h, nil)) }},
 	{"run", func(root *cobra.Command, h *host.Host) { root.AddCommand(run.New(h, nil)) }},
 	{"schema", func(root *cobra.Command, h *host.Host) { root.AddCommand(schema.New(h, nil)) }},
 	{"trust", func(root *cobra.Command, h *host.Host) { root.AddCommand(trust.New(h, nil)) }},

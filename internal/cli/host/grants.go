@@ -1,0 +1,106 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/approval/grants"
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+// A Grant is a stored answer, with how long it holds.
+type Grant struct {
+	grants.Grant
+	Scope string `json:"scope"` // project or always
+}
+
+// Grants are the answers that are stored for a project and for the user.
+type Grants struct {
+	All   []Grant
+	files map[string]grants.File // by scope
+}
+
+// Grants reads the stored answers that count in a project. Neither a flag nor an env file can name
+// other files.
+func (h *Host) Grants(project, workspace string) (Grants, error) {
+	g := Grants{files: make(map[string]grants.File)}
+	if dir, err := h.StateDir(); err == nil {
+		state, err := dir.Project(project)
+		if err != nil {
+			return g, &ExitError{Code: ExitUsage, Err: err}
+		}
+		g.files[event.ScopeProject] = grants.File{Path: filepath.Join(state.State, grants.FileName)}
+	}
+	if path := h.UserConfigPath(); path != "" {
+		g.files[event.ScopeAlways] = grants.File{Path: filepath.Join(filepath.Dir(path), grants.FileName)}
+	}
+	for _, scope := range []string{event.ScopeProject, event.ScopeAlways} {
+		file, ok := g.files[scope]
+		if !ok {
+			continue
+		}
+		all, err := file.Load()
+		if err == nil && len(all) > 0 {
+			err = h.planted(file.Path, project, workspace)
+		}
+		if err != nil {
+			return Grants{}, Usagef("%w; nothing of %s counts", err, file.Path)
+		}
+		for _, one := range all {
+			g.All = append(g.All, Grant{one, scope})
+		}
+	}
+	return g, nil
+}
+
+// Covers returns the grant that covers a call, in words.
+func (g *Grants) Covers(c grants.Call) (string, bool) {
+	for _, one := range g.All {
+		if _, ok := grants.Covers([]grants.Grant{one.Grant}, c); ok {
+			return "grant " + one.ID + ", " + one.holds(), true
+		}
+	}
+	return "", false
+}
+
+func (g *Grant) holds() string {
+	if g.Scope == event.ScopeAlways {
+		return "which holds always"
+	}
+	return "which holds for the project"
+}
+
+// Add stores an answer for the project or for always.
+func (g *Grants) Add(ctx context.Context, scope string, one grants.Grant) (Grant, error) {
+	file, ok := g.files[scope]
+	if !ok {
+		return Grant{}, fmt.Errorf("the answer cannot be stored: the home directory is not known")
+	}
+	stored, err := file.Add(ctx, one)
+	if err != nil {
+		return Grant{}, err
+	}
+	g.All = append(g.All, Grant{stored, scope})
+	return Grant{stored, scope}, nil
+}
+
+// Revoke removes the grant with this id, and reports whether there was one.
+func (g *Grants) Revoke(ctx context.Context, id string) (bool, error) {
+	i := slices.IndexFunc(g.All, func(one Grant) bool { return one.ID == id })
+	if i < 0 {
+		return false, nil
+	}
+	return g.files[g.All[i].Scope].Revoke(ctx, id)
+}
+
+// RefuseInJob returns an error if a job started this command. What such a command shows and changes
+// is the user's alone.
+func RefuseInJob(command string) error {
+	if !sandbox.BelowSupervisor() {
+		return nil
+	}
+	return Usagef("%s is for you, and not for the programs of a job; run it in your own terminal", command)
+}
