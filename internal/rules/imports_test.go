@@ -55,7 +55,7 @@ var arrows = []arrow{
 	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filelock internal/filename internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
 	{"internal/narrate", values + "internal/wording"},
 	{"internal/approval", values + "internal/terminal internal/wording"},
-	{"internal/approval/grants", "rawjson internal/filelock internal/privatefile internal/toml internal/userfile"},
+	{"internal/approval/grants", "rawjson internal/filelock internal/opendir internal/privatefile internal/toml internal/userfile"},
 
 	// The interfaces. They do not know each other.
 	{"model", "rawjson event expert internal/wording"},

@@ -24,6 +24,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/filelock"
+	"github.com/perstack-go/perstack/internal/opendir"
 	"github.com/perstack-go/perstack/internal/privatefile"
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/rawjson"
@@ -189,7 +190,12 @@ func (f File) change(ctx context.Context, to func([]Grant) ([]Grant, error)) err
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return fmt.Errorf("change the grants: %w", err)
 	}
-	lock, err := os.OpenFile(f.Path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	dir, err := opendir.Open(filepath.Dir(f.Path))
+	if err != nil {
+		return fmt.Errorf("change the grants: %w", err)
+	}
+	defer dir.Close()
+	lock, err := dir.Update(filepath.Base(f.Path)+".lock", 0o600)
 	if err != nil {
 		return fmt.Errorf("change the grants: %w", err)
 	}

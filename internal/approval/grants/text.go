@@ -12,7 +12,7 @@ import (
 // encode writes the text of a file.
 func encode(all []Grant) []byte {
 	var b strings.Builder
-	b.WriteString("# Answers that perstack remembers. perstack rules lists them, and perstack rules revoke removes one.\n")
+	b.WriteString("# Answers of the user that hold longer than one job.\n")
 	for _, g := range all {
 		b.WriteString("\n[[grants]]\n")
 		for _, field := range g.fields() {
