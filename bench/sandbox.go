@@ -220,8 +220,13 @@ func (x *sandboxProject) commands(ctx context.Context) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	rules, err := decision()
+	if err != nil {
+		return nil, err
+	}
 	inFull := func(r []cost) float64 { return float64(r[2].cpu-r[1].cpu) / many }
 	return []figure{
+		{"approvals: a decision with 500 rules, to the CPU of exec true at level full, in percent", 100 * float64(rules) / ofRounds(rounds, inFull), 1, "%.2f"},
 		{"sandbox: CPU of exec true, full to landlock", ofRounds(rounds, func(r []cost) float64 { return inFull(r) * many / float64(r[4].cpu-r[3].cpu) }), 2, "%.2f"},
 		{"sandbox: CPU of the first command of a job, full to off", ofRounds(rounds, func(r []cost) float64 { return float64(r[1].cpu-r[0].cpu) / float64(r[6].cpu-r[5].cpu) }), 2.5, "%.2f"},
 		{"sandbox: CPU of exec true at level full, ms", ofRounds(rounds, inFull) / 1e6, 0, "%.1f"},

@@ -133,7 +133,7 @@ func CheckExclude(pattern string) error {
 	case path.IsAbs(pattern) || clean == ".." || strings.HasPrefix(clean, "../") || strings.HasPrefix(pattern, "~"):
 		return fmt.Errorf("%q is not a path in the workspace", pattern)
 	case clean != pattern || clean == ".":
-		return fmt.Errorf("%q has empty names, or the names . and ..", pattern)
+		return fmt.Errorf("%q has an empty name, or . or .. as a name", pattern)
 	case strings.Trim(pattern, "*/") == "":
 		return fmt.Errorf("%q is everything", pattern)
 	case strings.ContainsAny(pattern, `?[]\`):

@@ -126,7 +126,8 @@ func (p *Policy) Decide(q *Request) Decision {
 // byRules returns what the strictest matching rule says.
 func (p *Policy) byRules(q *Request) (d Decision) {
 	for _, s := range p.Sources {
-		for i, r := range s.Rules {
+		for i := range s.Rules {
+			r := &s.Rules[i]
 			if strictness(r.Do) < strictness(d.Do) || !matches(r, q) {
 				continue
 			}
@@ -143,7 +144,15 @@ func (p *Policy) byRules(q *Request) (d Decision) {
 
 // strictness orders verdicts. No verdict comes before all others.
 func strictness(v job.Verdict) int {
-	return slices.Index([]job.Verdict{"", job.Allow, job.Ask, job.Deny}, v)
+	switch v {
+	case job.Allow:
+		return 1
+	case job.Ask:
+		return 2
+	case job.Deny:
+		return 3
+	}
+	return 0
 }
 
 // plan refuses what changes something while the job plans. In a sandbox, which shows the workspace

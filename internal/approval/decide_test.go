@@ -169,7 +169,7 @@ func TestCommandRules(t *testing.T) {
 		{exact, command("git status"), false},
 		{exact, Request{Tool: "other", Command: []string{"git", "status"}}, false},
 	} {
-		if got := matches(tt.rule, &tt.q); got != tt.want {
+		if got := matches(&tt.rule, &tt.q); got != tt.want {
 			t.Errorf("%v and %v (env %v): %v", tt.rule.Command, tt.q.Command, tt.q.Env, got)
 		}
 	}
@@ -206,7 +206,7 @@ func TestOtherFields(t *testing.T) {
 		{job.Rule{Skill: "gh", Tool: "create*"}, Request{Skill: "gh", Tool: "createIssue"}, true},
 		{job.Rule{Skill: "gh", Tool: "create*"}, Request{Skill: "other", Tool: "createIssue"}, false},
 	} {
-		if got := matches(tt.rule, &tt.q); got != tt.want {
+		if got := matches(&tt.rule, &tt.q); got != tt.want {
 			t.Errorf("%+v and %+v: %v", tt.rule, tt.q, got)
 		}
 	}

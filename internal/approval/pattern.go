@@ -10,16 +10,19 @@ import (
 
 // matchText reports whether a pattern matches all of a text. * stands for any characters.
 func matchText(pattern, text string) bool {
-	head, rest, star := strings.Cut(pattern, "*")
-	if !star {
+	if pattern != "" && pattern[0] != '*' && (text == "" || text[0] != pattern[0]) {
+		return false // most patterns of a long list
+	}
+	i := strings.IndexByte(pattern, '*')
+	if i < 0 {
 		return text == pattern
 	}
-	if !strings.HasPrefix(text, head) {
+	if len(text) < i || text[:i] != pattern[:i] {
 		return false
 	}
-	text = text[len(head):]
+	text, pattern = text[i:], pattern[i+1:]
 	for {
-		part, after, more := strings.Cut(rest, "*")
+		part, after, more := strings.Cut(pattern, "*")
 		if !more {
 			return strings.HasSuffix(text, part)
 		}
@@ -27,67 +30,62 @@ func matchText(pattern, text string) bool {
 		if i < 0 {
 			return false
 		}
-		text, rest = text[i+len(part):], after
+		text, pattern = text[i+len(part):], after
 	}
 }
 
 // anyWords stands for any number of words, or of directories in a path.
 const anyWords = "**"
 
-// matchWords reports whether patterns match all of the words. same compares a word with a pattern.
-func matchWords(patterns, words []string, same func(pattern, word string) bool) bool {
+// matchWords reports whether patterns match all of the words.
+func matchWords(patterns, words []string) bool {
 	// As for text, the first place where the words after a ** match is the best one: it leaves
 	// most to the rest. So each word is compared at most once with each pattern.
-	head, rest, star := cut(patterns)
-	if !star {
-		return equal(head, words, same)
+	head := before(patterns)
+	if head == len(patterns) {
+		return len(words) == head && startsWith(words, patterns)
 	}
-	if len(words) < len(head) || !equal(head, words[:len(head)], same) {
+	if !startsWith(words, patterns[:head]) {
 		return false
 	}
-	words = words[len(head):]
+	words, patterns = words[head:], patterns[head+1:]
 	for {
-		part, after, more := cut(rest)
-		if !more {
-			return len(words) >= len(part) && equal(part, words[len(words)-len(part):], same)
+		n := before(patterns)
+		part := patterns[:n]
+		if n == len(patterns) {
+			return len(words) >= n && startsWith(words[len(words)-n:], part)
 		}
-		i := index(words, part, same)
-		if i < 0 {
-			return false
+		for !startsWith(words, part) {
+			if len(words) <= n {
+				return false
+			}
+			words = words[1:]
 		}
-		words, rest = words[i+len(part):], after
+		words, patterns = words[n:], patterns[n+1:]
 	}
 }
 
-// cut returns the patterns before and after the first **.
-func cut(patterns []string) (before, after []string, found bool) {
+// before returns the number of patterns before the first **.
+func before(patterns []string) int {
 	for i, p := range patterns {
 		if p == anyWords {
-			return patterns[:i], patterns[i+1:], true
+			return i
 		}
 	}
-	return patterns, nil, false
+	return len(patterns)
 }
 
-func equal(patterns, words []string, same func(pattern, word string) bool) bool {
-	if len(patterns) != len(words) {
+// startsWith reports whether the first words match the patterns.
+func startsWith(words, patterns []string) bool {
+	if len(words) < len(patterns) {
 		return false
 	}
 	for i, p := range patterns {
-		if !same(p, words[i]) {
+		if !matchText(p, words[i]) {
 			return false
 		}
 	}
 	return true
-}
-
-func index(words, patterns []string, same func(pattern, word string) bool) int {
-	for i := 0; i+len(patterns) <= len(words); i++ {
-		if equal(patterns, words[i:i+len(patterns)], same) {
-			return i
-		}
-	}
-	return -1
 }
 
 // shellCharacters mean something to a shell. A rule compares words, so they would not mean that.

@@ -94,7 +94,7 @@ func checkExamples(r job.Rule) error {
 			if err != nil {
 				return err
 			}
-			matches := matchesCommand(r, &Request{Tool: execTool, Command: words})
+			matches := matchesCommand(&r, &Request{Tool: execTool, Command: words})
 			switch {
 			case i == 0 && !matches:
 				return fmt.Errorf("it does not match %s", wording.Quote(example))
@@ -107,13 +107,11 @@ func checkExamples(r job.Rule) error {
 }
 
 // matches reports whether a rule is about a request.
-func matches(r job.Rule, q *Request) bool {
-	for _, field := range [][2]string{{r.Tool, q.Tool}, {r.Skill, q.Skill}, {r.Expert, q.Expert}} {
-		if field[0] != "" && !matchText(field[0], field[1]) {
-			return false
-		}
-	}
-	if r.Host != "" && !matchesHost(r.Host, q.Host) {
+func matches(r *job.Rule, q *Request) bool {
+	switch {
+	case r.Tool != "" && !matchText(r.Tool, q.Tool), r.Skill != "" && !matchText(r.Skill, q.Skill), r.Expert != "" && !matchText(r.Expert, q.Expert):
+		return false
+	case r.Host != "" && !matchesHost(r.Host, q.Host):
 		return false
 	}
 	if len(r.Command) > 0 && !matchesCommand(r, q) || r.Path != "" && !matchesPath(r.Path, q.Path) {
@@ -131,22 +129,24 @@ func matches(r job.Rule, q *Request) bool {
 // matchesCommand compares the words of a command. A rule that allows means the program that its
 // name leads to on the system, so it matches the plain name alone, and no variables that it does not
 // list. Others match the name of the program wherever it lies.
-func matchesCommand(r job.Rule, q *Request) bool {
+func matchesCommand(r *job.Rule, q *Request) bool {
 	if q.Tool != execTool || len(q.Command) == 0 {
 		return false
 	}
-	words := q.Command
+	program := q.Command[0]
 	if r.Do != job.Allow {
-		words = slices.Clone(words)
-		words[0] = path.Base(words[0])
+		program = path.Base(program)
 	} else if q.InWorkspace || slices.ContainsFunc(q.Env, func(name string) bool { return !slices.Contains(r.Env, name) }) {
 		return false
 	}
-	return matchWords(r.Command, words, matchText)
+	if first := r.Command[0]; first != anyWords { // the usual case, and the cheapest
+		return matchText(first, program) && matchWords(r.Command[1:], q.Command[1:])
+	}
+	return matchWords(r.Command, slices.Concat([]string{program}, q.Command[1:]))
 }
 
 func matchesPath(pattern, at string) bool {
-	return at != "" && matchWords(strings.Split(pattern, "/"), strings.Split(at, "/"), matchText)
+	return at != "" && matchWords(strings.Split(pattern, "/"), strings.Split(at, "/"))
 }
 
 // matchesHost compares a host. A pattern without a port means all ports.

@@ -214,8 +214,9 @@ func (f File) change(ctx context.Context, to func([]Grant) ([]Grant, error)) err
 	if len(text) > maxFile {
 		return fmt.Errorf("%s would be larger than %d MiB; revoke some grants", f.Path, maxFile>>20)
 	}
-	if _, problems := parse(f.Path, text); problems.Err() != nil {
-		return fmt.Errorf("the grant cannot be written: %w", problems.Err())
+	_, problems := parse(f.Path, text)
+	if err := problems.Err(); err != nil {
+		return fmt.Errorf("the grant cannot be written: %w", err)
 	}
 	if err := privatefile.Replace(f.Path, text); err != nil {
 		return fmt.Errorf("change the grants: %w", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/consent"
@@ -92,7 +93,7 @@ func (h *Host) Own(project, workspace string) (own Own, err error) {
 	if err != nil {
 		return own, err
 	}
-	own.Isolation, own.Approvals, own.Snapshots, own.Warnings = user.Sandbox, user.Approvals, user.Snapshots, append(user.Warnings, problems...)
+	own.Isolation, own.Approvals, own.Snapshots, own.Warnings = user.Sandbox, user.Approvals, user.Snapshots, slices.Concat(user.Warnings, problems)
 	if rules := policy.Approvals; rules.Preset != "" || len(rules.Rules) > 0 {
 		own.Approvals.Sources = append(own.Approvals.Sources, rules)
 	}
