@@ -52,7 +52,7 @@ func TestPick(t *testing.T) {
 // Hostile words in a call cannot write to the terminal.
 func TestDescribeIsClean(t *testing.T) {
 	w := waitingCall("r1", "c\x1b[2J")
-	w.Call.Args = []byte("{\"a\":\"\x1b]0;x\x07\"}")
+	w.Call.Args = []byte(`{"a":"\u001b]0;x"}`)
 	w.Request.Effect = event.Effect{Kind: event.CommandEffect, Program: "/bin/\x1b[31m", Argv: []string{"a b", "\u202e\x1b[1m"}, Dir: "\x1b", Env: []string{"A=\x1b"}, Diff: "+\x1b[2J\n"}
 	w.Request.Why, w.Request.Rule = "\x1b", "\x1b"
 	var out strings.Builder
