@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Changes are what a job changed between two states of its workspace.
@@ -68,6 +70,38 @@ func Compare(ctx context.Context, files string, h *engine.History, from, to engi
 		}
 	}
 	return c, err
+}
+
+// Since returns how the files of a workspace differ from a state, by the job and by others. It stores what
+// it reads, so that a snapshot that follows need not read it again.
+func Since(ctx context.Context, files string, spec job.Spec, target engine.FileState) (changes []snapshot.Change, err error) {
+	store, err := snapshot.Open(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	id, err := parse(target.Tree)
+	if err == nil {
+		err = stored(store, target, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	was, err := store.Load(id)
+	if err != nil {
+		return nil, err
+	}
+	options, err := runtimes.SnapshotOptions(spec, capturesEnv(was))
+	if err != nil {
+		return nil, err
+	}
+	taker := store.Taker(spec.Workspace.Dir, options)
+	now, err := taker.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err = store.Diff(id, now.Tree)
+	return changes, errors.Join(err, taker.Close())
 }
 
 // within reports whether a path is one of those, or in one of them. None stands for all.

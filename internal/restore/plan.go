@@ -99,11 +99,11 @@ func (s *Session) Plan(ctx context.Context, target engine.FileState, o rewind.Op
 
 // look stores the present state.
 func (s *Session) look(ctx context.Context, p *Plan, target snapshot.Tree) (err error) {
-	private, err := s.capturesEnv(target)
+	last, err := s.lastTree()
 	if err != nil {
 		return err
 	}
-	options, err := runtimes.SnapshotOptions(s.spec, private)
+	options, err := runtimes.SnapshotOptions(s.spec, capturesEnv(target, last))
 	if err != nil {
 		return err
 	}
@@ -115,21 +115,17 @@ func (s *Session) look(ctx context.Context, p *Plan, target snapshot.Tree) (err 
 	return err
 }
 
-// capturesEnv reports whether snapshots of the job capture env files. They do where its programs can
-// change them.
-func (s *Session) capturesEnv(target snapshot.Tree) (bool, error) {
-	for _, tree := range []func() (snapshot.Tree, error){func() (snapshot.Tree, error) { return target, nil }, s.lastTree} {
-		t, err := tree()
-		if err != nil {
-			return false, err
-		}
+// capturesEnv reports whether one of the snapshots captures env files. They do where programs of the
+// job can change them.
+func capturesEnv(trees ...snapshot.Tree) bool {
+	for _, t := range trees {
 		for _, e := range t {
 			if e.Flags&snapshot.Private != 0 && e.Captured() {
-				return true, nil
+				return true
 			}
 		}
 	}
-	return false, nil
+	return false
 }
 
 // lastTree returns the newest state that the journal has.

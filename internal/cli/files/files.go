@@ -7,7 +7,6 @@ package files
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -70,7 +69,7 @@ func Find(ctx context.Context, h *host.Host, f Flags, id string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Store: s, Files: history.Files(), host: h, flags: f, history: history}
+	j := NewJob(h, f, history, s, "")
 	if id != "" {
 		j.ID, err = find(ctx, s, id)
 		return j, err
@@ -81,6 +80,11 @@ func Find(ctx context.Context, h *host.Host, f Flags, id string) (*Job, error) {
 	}
 	j.ID = newest.ID
 	return j, err
+}
+
+// NewJob returns a job of a history by its id.
+func NewJob(h *host.Host, f Flags, history host.History, s store.Store, id string) *Job {
+	return &Job{ID: id, Store: s, Files: history.Files(), host: h, flags: f, history: history}
 }
 
 // find returns the id of the job that begins with a text.
@@ -140,7 +144,6 @@ func (j *Job) Again(command string, args ...string) string {
 // Explain adds to an error what the user can do.
 func (j *Job) Explain(err error) error {
 	var target *restore.TargetError
-	var interrupted *restore.InterruptedError
 	switch {
 	case err == nil:
 		return nil
@@ -150,13 +153,11 @@ func (j *Job) Explain(err error) error {
 		return host.Usagef("job %s has stored no files: it changed none, or snapshots were off", j.ID)
 	case errors.Is(err, restore.ErrNoRestore):
 		return host.Usagef("no restore of job %s was interrupted, so there is nothing to take back", j.ID)
-	case errors.As(err, &interrupted):
-		return &host.ExitError{Code: host.ExitFailure, Err: fmt.Errorf("%w; to take it back instead, run: perstack restore %s --abort", err, interrupted.Job)}
 	}
 	if refused := (*restore.RefusedError)(nil); errors.As(err, &refused) {
 		return refuse(refused)
 	}
-	return host.ExplainSeal(err)
+	return host.ExplainRestore(host.ExplainSeal(err))
 }
 
 // Paths turns what the user wrote into paths of the workspace.

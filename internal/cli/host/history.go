@@ -192,6 +192,14 @@ func ExplainSeal(err error) error {
 	return Usagef("%w; %s", err, hint)
 }
 
+// ExplainRestore adds to an error about a restore that was interrupted what the user can do.
+func ExplainRestore(err error) error {
+	if interrupted := (*restore.InterruptedError)(nil); errors.As(err, &interrupted) {
+		return fmt.Errorf("%w; to take it back instead, run: perstack restore %s --abort", err, interrupted.Job)
+	}
+	return err
+}
+
 // NewestJob returns the job in which something happened last; a zero one if there is none. The hint
 // says how to name another job, if it cannot be found out.
 func NewestJob(ctx context.Context, s store.Store, hint string) (store.JobInfo, error) {

@@ -64,6 +64,10 @@ func (o *Options) check() error {
 		return host.Usagef("no Expert given; call it as: perstack run <expert> [query]")
 	case o.TrustHistory && !o.continues():
 		return host.Usagef("--trust-history is for a job that is continued; add --continue or --continue-job")
+	case o.RestoreFiles && o.ResumeFrom == "":
+		return host.Usagef("--restore-files goes with --resume-from, which names the checkpoint")
+	case o.RestoreFiles && o.MoveWorkspace:
+		return host.Usagef("--restore-files does not go with --move-workspace: files are restored where they were; restore them there first, with perstack restore")
 	case o.IsAnswer && !o.continues():
 		return host.Usagef("-i answers a job that waits; add --continue or --continue-job")
 	}

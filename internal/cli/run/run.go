@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/restore"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store/file"
@@ -48,7 +49,9 @@ type Options struct {
 	Continue    bool
 	ContinueJob string
 	ResumeFrom  string
-	IsAnswer    bool
+	// RestoreFiles brings the files back to the checkpoint, too.
+	RestoreFiles bool
+	IsAnswer     bool
 
 	TrustHistory bool // the job can continue although its history is not sealed
 
@@ -105,7 +108,9 @@ file; perstack trust accepts it.
 
 A run is recorded outside of the project and can be continued: with a new query,
 with the answer to a question, from an earlier checkpoint of any of its Experts, or
-where it was interrupted. Every record is sealed with your key. A job whose seal is
+where it was interrupted. With --resume-from alone, files stay as they are; with
+--restore-files, they become what they were at the checkpoint, and nothing starts if
+that could lose a change of yours (docs/rewind.md). Every record is sealed with your key. A job whose seal is
 missing or wrong may have been written by another program, and is continued only
 with --trust-history: what it says about earlier calls and answers is then believed.
 A continued job keeps its provider and model, unless a flag or perstack.toml names
@@ -131,6 +136,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
   perstack run writer "Shorter, please" --continue
   perstack run planner "Tuesday" --continue -i
   perstack run writer "Another way" --continue-job JOB --resume-from CHECKPOINT
+  perstack run writer "Another way" --resume-from CHECKPOINT --restore-files
   perstack run lead "Ship it" --max-cost 0.50 --max-duration 30m
   perstack run coder "Fix the tests" --runtime docker --base-image golang:1.26
   perstack run coder "Fix the tests" --sandbox=auto
@@ -217,6 +223,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
 	flags.BoolVar(&opts.TrustHistory, "trust-history", false, "continue a job that is not sealed by your key: everything that it records is believed")
 	flags.StringVar(&opts.ResumeFrom, "resume-from", "", "continue from this checkpoint, as a new branch")
+	flags.BoolVar(&opts.RestoreFiles, "restore-files", false, "bring the files of the workspace back to the checkpoint of --resume-from, too")
 	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query is the answer to the question that the job asked")
 	flags.StringVar(&opts.Output, "output", "", "json (events), text (the final answer only) or progress (default: progress on a terminal, else json)")
 	flags.BoolVar(&asJSON, "json", false, "print events as JSON lines, even on a terminal")
@@ -239,6 +246,10 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		return err
 	}
 	history := opts.store(project.history)
+	// A restore that was interrupted is finished before its journal is read.
+	if err := restore.Finish(ctx, opts.Host.StatePath(), opts.workspace()); err != nil {
+		return host.ExplainRestore(err)
+	}
 	target, err := findTarget(ctx, opts, history)
 	if err != nil {
 		return err
@@ -262,6 +273,9 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		return err
 	}
 	if err := project.history.RecordStorage(); err != nil {
+		return err
+	}
+	if spec.Input.Note, err = plan.goBack(ctx, history); err != nil {
 		return err
 	}
 	end, err := plan.protect(ctx)
