@@ -58,7 +58,7 @@ func (pl *plan) restoreFiles(ctx context.Context, s store.Store, target engine.F
 	}
 	if result.Changed > 0 {
 		for line := range strings.Lines(j.Done(report, result)) {
-			pl.say("%s", strings.TrimSuffix(line, "\n"))
+			fmt.Fprint(o.Host.Stderr, "perstack: "+line) // it has commands, in which blanks count
 		}
 	}
 	if pl.target.history, err = engine.Load(ctx, s, pl.target.jobID); err != nil {
@@ -104,7 +104,7 @@ func (pl *plan) tellFiles(ctx context.Context, target engine.FileState) (note st
 	if len(names) == 1 {
 		are = " is"
 	}
-	pl.say("%s%s not as at the checkpoint: %s; --restore-files brings back what the job changed", wording.Count(len(names), "file"), are, files.Join(names, "  "))
+	fmt.Fprintf(pl.opts.Host.Stderr, "perstack: %s%s not as at the checkpoint: %s; --restore-files brings back what the job changed\n", wording.Count(len(names), "file"), are, files.Join(names, "  "))
 	return fmt.Sprintf("The conversation continues from an earlier point. The files of the workspace were not brought back: %s%s different now (A added, M modified, D removed): %s",
 		wording.Count(len(names), "file"), are, files.Join(names, "  ")), nil
 }
