@@ -81,20 +81,31 @@ func Enter(ctx context.Context, stateDir, workspace string) (*Lock, error) {
 	return l, nil
 }
 
-// Finish finishes a restore that was interrupted in a workspace, if there is one. A command that
-// reads the journal of a job calls it first. If jobs are running there, nothing was interrupted.
-func Finish(ctx context.Context, stateDir, workspace string) error {
+// Finish finishes a restore that was interrupted in a workspace, and returns its job; "" if there is
+// none. A command that reads the journal of a job calls it first.
+func Finish(ctx context.Context, stateDir, workspace string) (jobID string, err error) {
 	if stateDir == "" {
-		return nil
+		return "", nil
 	}
-	l, err := Enter(ctx, stateDir, workspace)
+	path, err := state.Dir(stateDir).WorkspaceLock(workspace)
+	if err != nil {
+		return "", fmt.Errorf("lock the workspace: %w", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		return "", nil
+	}
+	l, err := acquire(state.Dir(stateDir), workspace, true)
 	if busy := (*BusyError)(nil); errors.As(err, &busy) {
-		return nil // the job itself will say so
+		return "", nil // then none was interrupted, or the job itself will say so
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	return l.Close()
+	if p := l.pending(); p != nil {
+		jobID = p.Job
+		err = l.settle(ctx, stateDir, engine.SystemSource(), false)
+	}
+	return jobID, errors.Join(err, l.Close())
 }
 
 // wait is [acquire] with patience.
@@ -104,7 +115,7 @@ func wait(ctx context.Context, dir state.Dir, workspace string, exclusive bool) 
 	again := time.NewTicker(tryAgain)
 	defer again.Stop()
 	for {
-		l, err := acquire(ctx, dir, workspace, exclusive)
+		l, err := acquire(dir, workspace, exclusive)
 		if busy := (*BusyError)(nil); !errors.As(err, &busy) {
 			return l, err
 		}
@@ -117,10 +128,7 @@ func wait(ctx context.Context, dir state.Dir, workspace string, exclusive bool) 
 }
 
 // acquire takes the lock of a workspace at once, or not at all.
-func acquire(ctx context.Context, dir state.Dir, workspace string, exclusive bool) (*Lock, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+func acquire(dir state.Dir, workspace string, exclusive bool) (*Lock, error) {
 	path, err := dir.WorkspaceLock(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace: %w", err)

@@ -62,12 +62,16 @@ func TestStaleNotes(t *testing.T) {
 	if err != nil || len(notes) != 1 {
 		t.Fatalf("%v, %v", notes, err)
 	}
-	for name, content := range map[string]string{
-		"ended": `{"storage":"` + f.place.Storage + `","project":"` + f.place.Project + `","job":"j1"}`,
-		"torn":  `{"storage":"` + strings.Repeat("x", 1000),
+	for name, c := range map[string]struct{ content, finished string }{
+		"ended": {`{"storage":"` + f.place.Storage + `","project":"` + f.place.Project + `","job":"j1"}`, "j1"},
+		"torn":  {`{"storage":"` + strings.Repeat("x", 1000), ""},
 	} {
-		f.check(os.WriteFile(notes[0], []byte(content), 0o600))
-		f.check(restore.Finish(t.Context(), f.stateDir, f.dir))
+		f.check(os.WriteFile(notes[0], []byte(c.content), 0o600))
+		finished, err := restore.Finish(t.Context(), f.stateDir, f.dir)
+		f.check(err)
+		if finished != c.finished {
+			t.Errorf("%s: finished %q", name, finished)
+		}
 		if is := f.read("a"); is != "original" {
 			t.Errorf("%s: a is %s", name, is)
 		}
@@ -83,10 +87,11 @@ func TestStaleNotes(t *testing.T) {
 	}
 	// The job is gone: that is said once.
 	f.check(os.WriteFile(notes[0], []byte(`{"storage":"`+f.place.Storage+`","project":"x","job":"gone"}`), 0o600))
-	if err := restore.Finish(t.Context(), f.stateDir, f.dir); err == nil || !strings.Contains(err.Error(), "the job is gone") {
+	if _, err := restore.Finish(t.Context(), f.stateDir, f.dir); err == nil || !strings.Contains(err.Error(), "the job is gone") {
 		t.Errorf("%v", err)
 	}
-	f.check(restore.Finish(t.Context(), f.stateDir, f.dir))
+	_, err = restore.Finish(t.Context(), f.stateDir, f.dir)
+	f.check(err)
 }
 
 // Without an interrupted restore, there is nothing to take back.

@@ -58,6 +58,7 @@ func (p Place) store(dir state.Dir) store.Store {
 type Session struct {
 	History   *engine.History
 	Workspace string
+	Finished  string // the job whose restore was interrupted there, and is finished now; "" if there was none
 
 	place   Place
 	source  engine.Source
@@ -97,7 +98,7 @@ func Open(ctx context.Context, o Options) (s *Session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := acquire(ctx, state.Dir(o.State), spec.Workspace.Dir, true)
+	lock, err := acquire(state.Dir(o.State), spec.Workspace.Dir, true)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +107,7 @@ func Open(ctx context.Context, o Options) (s *Session, err error) {
 			err = errors.Join(err, lock.Close())
 		}
 	}()
+	finished := ""
 	switch p := lock.pending(); {
 	case p == nil && o.Abort:
 		return nil, ErrNoRestore
@@ -113,11 +115,15 @@ func Open(ctx context.Context, o Options) (s *Session, err error) {
 	case o.Abort && p.Job != o.Job:
 		return nil, fmt.Errorf("the restore that was interrupted in %s is of job %s", spec.Workspace.Dir, p.Job)
 	default:
+		finished = p.Job
 		if err := lock.settle(ctx, o.State, o.Source, o.Abort); err != nil {
 			return nil, err
 		}
 	}
-	return open(ctx, o, lock)
+	if s, err = open(ctx, o, lock); err == nil {
+		s.Finished = finished
+	}
+	return s, err
 }
 
 // open opens a job whose workspace is locked.

@@ -126,7 +126,19 @@ func (j *Job) Open(ctx context.Context, abort bool) (*restore.Session, error) {
 		return nil, err
 	}
 	s, err := restore.Open(ctx, restore.Options{State: j.host.StatePath(), Place: place, Job: j.ID, Source: j.host.Source, Abort: abort})
+	if err == nil && !abort {
+		j.host.TellFinished(s.Finished)
+	}
 	return s, j.Explain(err)
+}
+
+// Apply carries a plan out. It is not stopped by a first signal: files that are partly restored would
+// be of no use, and the next command had to finish it.
+func Apply(ctx context.Context, s *restore.Session, p *restore.Plan) (restore.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return restore.Result{}, err
+	}
+	return s.Apply(context.WithoutCancel(ctx), p)
 }
 
 // Again is a command about the job that can be pasted into a shell.

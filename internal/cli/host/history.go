@@ -200,6 +200,13 @@ func ExplainRestore(err error) error {
 	return err
 }
 
+// TellFinished says that a restore of a job was interrupted and is finished now. "" stands for none.
+func (h *Host) TellFinished(jobID string) {
+	if jobID != "" {
+		fmt.Fprintf(h.Stderr, "perstack: a restore of job %s was interrupted here; it is finished now\n", terminal.CleanLine(jobID))
+	}
+}
+
 // NewestJob returns the job in which something happened last; a zero one if there is none. The hint
 // says how to name another job, if it cannot be found out.
 func NewestJob(ctx context.Context, s store.Store, hint string) (store.JobInfo, error) {

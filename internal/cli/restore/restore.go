@@ -137,7 +137,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	if err := report.Write(h.Stdout, what); err != nil || opts.DryRun || len(plan.Changes) == 0 {
 		return err
 	}
-	result, err := s.Apply(ctx, plan)
+	result, err := files.Apply(ctx, s, plan)
 	if err != nil {
 		return j.Explain(err)
 	}

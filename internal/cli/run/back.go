@@ -77,7 +77,7 @@ func apply(ctx context.Context, s *restore.Session, target engine.FileState) (re
 		report, err = files.NewReport(s, plan)
 	}
 	if err == nil {
-		result, err = s.Apply(ctx, plan)
+		result, err = files.Apply(ctx, s, plan)
 	}
 	return result, report, err
 }

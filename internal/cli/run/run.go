@@ -247,9 +247,11 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	}
 	history := opts.store(project.history)
 	// A restore that was interrupted is finished before its journal is read.
-	if err := restore.Finish(ctx, opts.Host.StatePath(), opts.workspace()); err != nil {
+	finished, err := restore.Finish(ctx, opts.Host.StatePath(), opts.workspace())
+	if err != nil {
 		return host.ExplainRestore(err)
 	}
+	opts.Host.TellFinished(finished)
 	target, err := findTarget(ctx, opts, history)
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func undo(ctx context.Context, opts *Options, j *files.Job, s *restore.Session, 
 	if err := report.Write(out, what+" changed"); err != nil || opts.DryRun || len(plan.Changes) == 0 {
 		return err
 	}
-	result, err := s.Apply(ctx, plan)
+	result, err := files.Apply(ctx, s, plan)
 	if err != nil {
 		return j.Explain(err)
 	}
