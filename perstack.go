@@ -37,6 +37,7 @@
 package perstack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/restore"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/inside"
@@ -126,11 +128,19 @@ func Run(ctx context.Context, spec job.Spec, parts Parts) iter.Seq2[event.Event,
 	}
 }
 
-// run completes Spec and parts, and hands them to a runtime.
-func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
-	spec, parts, err := complete(ctx, spec, parts)
+// run completes Spec and parts, and hands them to a runtime. While the job runs, no files of its
+// workspace are restored.
+func run(ctx context.Context, spec job.Spec, parts Parts) (_ Result, err error) {
+	spec, parts, err = complete(ctx, spec, parts)
 	if err != nil {
 		return Result{}, inputError(err)
+	}
+	if parts.Container == nil {
+		lock, err := restore.Enter(ctx, parts.StateDir, spec.Workspace.Dir)
+		if err != nil {
+			return Result{}, inputError(err)
+		}
+		defer leave(ctx, lock, spec, parts)
 	}
 	runtimes.HideSecrets(parts.Secrets, spec, func(name string) string { return parts.Variables(name).Value })
 	switch {
@@ -145,6 +155,18 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
 		}
 	}
 	return local.Run(ctx, spec, parts)
+}
+
+// leave releases the workspace of a job that has ended, and removes stored files if there are too
+// many. A failure has no meaning for the job.
+func leave(ctx context.Context, lock *restore.Lock, spec job.Spec, parts Parts) {
+	err := lock.Close()
+	if most := cmp.Or(spec.Snapshots.MaxStoreBytes, job.DefaultSnapshots().MaxStoreBytes); parts.SnapshotDir != "" && spec.Snapshots.Mode != job.SnapshotsOff {
+		err = errors.Join(err, restore.Limit(context.WithoutCancel(ctx), parts.Store, parts.SnapshotDir, most, parts.Source.Now()))
+	}
+	if err != nil {
+		parts.Log.Warn("stored files of the workspace could not be tidied up", "error", err)
+	}
 }
 
 // inputError gives an error the kind of a wrong request, unless it has a kind.

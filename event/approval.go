@@ -46,14 +46,17 @@ type Approval struct {
 
 // An Effect says what a tool call would do.
 type Effect struct {
-	Kind    EffectKind               `json:"kind"`
-	Program string                   `json:"program,omitzero"` // of a command: the file that is run
-	Argv    []string                 `json:"argv,omitempty"`
-	Dir     string                   `json:"dir,omitzero"`  // that the command runs in
-	Env     []string                 `json:"env,omitempty"` // NAME=value, that the call sets
-	Path    string                   `json:"path,omitzero"`
-	Diff    string                   `json:"diff,omitzero"` // of a file tool
-	Host    string                   `json:"host,omitzero"` // host:port
+	Kind    EffectKind `json:"kind"`
+	Program string     `json:"program,omitzero"` // of a command: the file that is run
+	Argv    []string   `json:"argv,omitempty"`
+	Dir     string     `json:"dir,omitzero"`  // that the command runs in
+	Env     []string   `json:"env,omitempty"` // NAME=value, that the call sets
+	Path    string     `json:"path,omitzero"`
+	Diff    string     `json:"diff,omitzero"` // of a file tool
+	Host    string     `json:"host,omitzero"` // host:port
+	// Opaque says that what the command does cannot be seen in its words: it runs other programs, or a
+	// file of the workspace.
+	Opaque  bool                     `json:"opaque,omitzero"`
 	Plan    string                   `json:"plan,omitzero"`
 	Unknown map[string]rawjson.Value `json:",embed"`
 }

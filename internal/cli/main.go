@@ -75,7 +75,7 @@ var commands = []struct {
 	add  func(root *cobra.Command, h *host.Host)
 }{
 	{"approvals", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewList(h, nil)) }},
-	{"approve", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewApprove(h, nil, nil)) }},
+	{"approve", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewApprove(h, nil)) }},
 	{"audit", func(root *cobra.Command, h *host.Host) { root.AddCommand(audit.New(h, nil)) }},
 	{"diff", func(root *cobra.Command, h *host.Host) { root.AddCommand(diff.New(h, nil)) }},
 	{"demo", func(root *cobra.Command, h *host.Host) { root.AddCommand(demo.New(h, nil)) }},

@@ -105,7 +105,7 @@ var arrows = []arrow{
 	{"internal/original", values + "store internal/secret internal/userfile"},
 
 	// The API, and the commands that use it.
-	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
+	{".", values + "model skill store/... engine internal/providers internal/restore internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
 		"internal/approval/... internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},

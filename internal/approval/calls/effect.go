@@ -132,7 +132,7 @@ func (c *call) resolve(ctx context.Context, name string) string {
 func (c *call) effect(ctx context.Context) event.Effect {
 	switch {
 	case c.command != nil:
-		return event.Effect{Kind: event.CommandEffect, Program: c.command.program, Argv: c.question.Command, Dir: c.command.dir, Env: c.command.env}
+		return event.Effect{Kind: event.CommandEffect, Program: c.command.program, Argv: c.question.Command, Dir: c.command.dir, Env: c.command.env, Opaque: c.question.Opaque()}
 	case len(c.paths) > 0:
 		return event.Effect{Kind: event.FileEffect, Path: strings.Join(c.paths, " -> "), Diff: c.diff(ctx)}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,13 +14,9 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/answers"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/run"
-	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
-
-// A Remember stores that a call is allowed from now on, for the project or for the user.
-type Remember func(ctx context.Context, scope string, call engine.WaitingCall) error
 
 // AnswerOptions are what approve and deny work with.
 type AnswerOptions struct {
@@ -33,14 +28,11 @@ type AnswerOptions struct {
 	Reason string // of one that denies
 	Resume bool   // the job
 	JSON   bool
-
-	Remember   Remember    // nil if nothing can be stored
-	supervised func() bool // whether a job started this process
 }
 
 // NewApprove returns the command approve. Tests hand in a runF to see the options.
-func NewApprove(h *host.Host, remember Remember, runF func(context.Context, *AnswerOptions) error) *cobra.Command {
-	opts := &AnswerOptions{Source: Source{Host: h}, Allow: true, Remember: remember}
+func NewApprove(h *host.Host, runF func(context.Context, *AnswerOptions) error) *cobra.Command {
+	opts := &AnswerOptions{Source: Source{Host: h}, Allow: true}
 	cmd := newAnswer(opts, runF, &cobra.Command{
 		Use:   "approve <job> <call>...",
 		Short: "Allow tool calls that wait for your permission",
@@ -88,7 +80,6 @@ runs were refused.`,
 
 // newAnswer adds what both commands have.
 func newAnswer(opts *AnswerOptions, runF func(context.Context, *AnswerOptions) error, cmd *cobra.Command) *cobra.Command {
-	opts.supervised = func() bool { return sandbox.Supervised(os.Getpid()) }
 	if runF == nil {
 		runF = answer
 	}
@@ -106,7 +97,7 @@ func newAnswer(opts *AnswerOptions, runF func(context.Context, *AnswerOptions) e
 		if opts.Allow && !slices.Contains(scopes, opts.Scope) {
 			return host.Usagef("--for is %q; choose from %s", opts.Scope, strings.Join(scopes, ", "))
 		}
-		if err := refuseInJob(opts.Host, cmd.Name(), opts.supervised); err != nil {
+		if err := opts.Host.RefuseInJob(cmd); err != nil {
 			return err
 		}
 		opts.Job, opts.Calls = args[0], args[1:]
@@ -139,12 +130,8 @@ func answer(ctx context.Context, opts *AnswerOptions) error {
 	if err != nil {
 		return opts.explainSeal(asFailure(err))
 	}
-	if opts.Scope == event.ScopeProject || opts.Scope == event.ScopeAlways {
-		for _, w := range picked {
-			if err := opts.Remember(ctx, opts.Scope, w); err != nil {
-				return fmt.Errorf("the call is allowed for this job, but the answer could not be stored: %w", err)
-			}
-		}
+	if err := opts.remember(ctx, j.id, picked); err != nil {
+		return fmt.Errorf("the call is allowed for this job, but the answer could not be stored: %w", err)
 	}
 	if err := opts.print(j, picked, running); err != nil || running || !opts.Resume {
 		return err
@@ -170,8 +157,26 @@ func (o *AnswerOptions) checkScope(picked []engine.WaitingCall) error {
 			return host.Usagef("a rule asks about call %s each time, so it cannot be allowed for longer; leave out --for", terminal.CleanLine(w.Call.ID))
 		}
 	}
-	if o.Scope != event.ScopeJob && o.Remember == nil {
-		return host.Usagef("--for %s: answers cannot be stored here; use --for job, or write a rule", o.Scope)
+	return nil
+}
+
+// remember stores answers that hold longer than the job.
+func (o *AnswerOptions) remember(ctx context.Context, jobID string, picked []engine.WaitingCall) error {
+	if !o.Allow || o.Scope != event.ScopeProject && o.Scope != event.ScopeAlways {
+		return nil
+	}
+	dir, err := o.Host.ProjectDir(o.Config, o.Host.Dir)
+	if err != nil {
+		return err
+	}
+	stored, err := o.Host.Grants(dir, o.Host.Dir)
+	if err != nil {
+		return err
+	}
+	for _, w := range picked {
+		if err := stored.Remember(ctx, o.Scope, jobID, w.Experts, w.Call, w.Request.ApprovalRequested); err != nil {
+			return err
+		}
 	}
 	return nil
 }

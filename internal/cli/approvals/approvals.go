@@ -177,14 +177,6 @@ func (s *Source) complete(withCalls bool) cobra.CompletionFunc {
 	}
 }
 
-// refuseInJob refuses a program that a job started: otherwise an Expert could answer for the user.
-func refuseInJob(h *host.Host, command string, supervised func() bool) error {
-	if supervised() {
-		return host.Usagef("%s %s is for you, and not for programs that a job runs; call it in a terminal of your own", h.Command, command)
-	}
-	return nil
-}
-
 // explainSeal says what can be done about a job whose history is not sealed by the user.
 func (s *Source) explainSeal(err error) error {
 	if errors.As(err, new(*store.SealError)) {

@@ -3,7 +3,6 @@ package approvals
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +77,7 @@ func TestOptions(t *testing.T) {
 	h := &host.Host{Command: "perstack"}
 	var got *AnswerOptions
 	see := func(_ context.Context, o *AnswerOptions) error { got = o; return nil }
-	if err := command(t, NewApprove(h, nil, see), "j", "c1", "c2", "--for", "job", "--resume", "--json", "--storage", "s"); err != nil {
+	if err := command(t, NewApprove(h, see), "j", "c1", "c2", "--for", "job", "--resume", "--json", "--storage", "s"); err != nil {
 		t.Fatal(err)
 	}
 	if !got.Allow || got.Job != "j" || !slices.Equal(got.Calls, []string{"c1", "c2"}) || got.Scope != "job" || !got.Resume || !got.JSON || got.Storage != "s" {
@@ -88,7 +87,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, args := range [][]string{{}, {"j"}, {"j", "c", "--for", "ever"}, {"j", "c", "--config", "https://example.com/perstack.toml"}} {
-		if err := command(t, NewApprove(h, nil, see), args...); host.ExitCode(err) != host.ExitUsage {
+		if err := command(t, NewApprove(h, see), args...); host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
@@ -96,16 +95,20 @@ func TestOptions(t *testing.T) {
 
 // A program that a job runs cannot answer for the user.
 func TestRefusedInJob(t *testing.T) {
-	err := refuseInJob(&host.Host{Command: "perstack"}, "approve", func() bool { return true })
-	if host.ExitCode(err) != host.ExitUsage || refuseInJob(&host.Host{}, "approve", func() bool { return false }) != nil {
-		t.Errorf("%v", err)
+	h := &host.Host{Supervised: func() bool { return true }}
+	see := func(context.Context, *AnswerOptions) error { return nil }
+	if err := command(t, NewApprove(h, see), "j", "c"); host.ExitCode(err) != host.ExitUsage || !strings.Contains(err.Error(), "not for programs that a job runs") {
+		t.Error(err)
+	}
+	h.Supervised = func() bool { return false }
+	if err := command(t, NewApprove(h, see), "j", "c"); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestScopes(t *testing.T) {
 	once := waitingCall("r", "c")
 	once.Request.Once = true
-	store := func(context.Context, string, engine.WaitingCall) error { return errors.New("full") }
 	for _, tt := range []struct {
 		opts AnswerOptions
 		call engine.WaitingCall
@@ -114,8 +117,7 @@ func TestScopes(t *testing.T) {
 		{AnswerOptions{Allow: true, Scope: event.ScopeOnce}, once, false},
 		{AnswerOptions{Allow: true, Scope: event.ScopeJob}, once, true},
 		{AnswerOptions{Allow: true, Scope: event.ScopeJob}, waitingCall("r", "c"), false},
-		{AnswerOptions{Allow: true, Scope: event.ScopeAlways}, waitingCall("r", "c"), true},
-		{AnswerOptions{Allow: true, Scope: event.ScopeAlways, Remember: store}, waitingCall("r", "c"), false},
+		{AnswerOptions{Allow: true, Scope: event.ScopeAlways}, waitingCall("r", "c"), false},
 		{AnswerOptions{}, once, false},
 	} {
 		if err := tt.opts.checkScope([]engine.WaitingCall{tt.call}); (err != nil) != tt.bad {

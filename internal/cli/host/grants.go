@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/approval/grants"
-	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
 // A Grant is a stored answer, with how long it holds.
@@ -21,12 +23,13 @@ type Grant struct {
 type Grants struct {
 	All   []Grant
 	files map[string]grants.File // by scope
+	mu    sync.Mutex             // of All
 }
 
 // Grants reads the stored answers that count in a project. Neither a flag nor an env file can name
 // other files.
-func (h *Host) Grants(project, workspace string) (Grants, error) {
-	g := Grants{files: make(map[string]grants.File)}
+func (h *Host) Grants(project, workspace string) (*Grants, error) {
+	g := &Grants{files: make(map[string]grants.File)}
 	if dir, err := h.StateDir(); err == nil {
 		state, err := dir.Project(project)
 		if err != nil {
@@ -47,7 +50,7 @@ func (h *Host) Grants(project, workspace string) (Grants, error) {
 			err = h.planted(file.Path, project, workspace)
 		}
 		if err != nil {
-			return Grants{}, Usagef("%w; nothing of %s counts", err, file.Path)
+			return nil, Usagef("%w; nothing of %s counts", err, file.Path)
 		}
 		for _, one := range all {
 			g.All = append(g.All, Grant{one, scope})
@@ -73,6 +76,36 @@ func (g *Grant) holds() string {
 	return "which holds for the project"
 }
 
+// Granted reports whether a stored answer covers a call. It can be called from several goroutines.
+func (g *Grants) Granted(r engine.GrantRequest) (string, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Covers(grants.Call{
+		Expert: r.Expert, Skill: r.Call.SkillName, Tool: r.Call.ToolName, Args: r.Call.Args,
+		Command: r.Command, Env: r.Env, Opaque: r.Opaque, Digest: r.Digest,
+	})
+}
+
+// Remember stores that a call of a job is allowed from now on. The last of the Experts makes it.
+func (g *Grants) Remember(ctx context.Context, scope, jobID string, experts []string, call event.ToolCall, asked event.ApprovalRequested) error {
+	c := grants.Call{
+		Skill: call.SkillName, Tool: call.ToolName, Args: call.Args, Command: asked.Effect.Argv,
+		Opaque: asked.Effect.Opaque, Digest: func() string { return asked.Digest },
+	}
+	if len(experts) > 0 {
+		c.Expert = experts[len(experts)-1]
+	}
+	one, ok := grants.New(c, false)
+	if !ok {
+		return fmt.Errorf("the arguments of %s cannot be stored", call.ToolName)
+	}
+	one.Job, one.When = jobID, time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, err := g.Add(ctx, scope, one)
+	return err
+}
+
 // Add stores an answer for the project or for always.
 func (g *Grants) Add(ctx context.Context, scope string, one grants.Grant) (Grant, error) {
 	file, ok := g.files[scope]
@@ -94,13 +127,4 @@ func (g *Grants) Revoke(ctx context.Context, id string) (bool, error) {
 		return false, nil
 	}
 	return g.files[g.All[i].Scope].Revoke(ctx, id)
-}
-
-// RefuseInJob returns an error if a job started this command. What such a command shows and changes
-// is the user's alone.
-func RefuseInJob(command string) error {
-	if !sandbox.BelowSupervisor() {
-		return nil
-	}
-	return Usagef("%s is for you, and not for the programs of a job; run it in your own terminal", command)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/process"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/secret"
 )
 
@@ -38,6 +39,9 @@ type Host struct {
 	Environ []string // "NAME=value"
 	Command string   // how the user calls this program, for hints
 	Source  engine.Source
+
+	// Supervised reports whether a job started this process; nil if none can have.
+	Supervised func() bool
 
 	// Yes is the flag --yes: the user confirms what would be asked.
 	Yes bool
@@ -73,7 +77,8 @@ func System() *Host {
 	environ := os.Environ()
 	process.Forget(environ)
 	return &Host{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Supervised: func() bool { return sandbox.Supervised(os.Getpid()) },
+		Stdin:      os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),

@@ -36,7 +36,12 @@ stop that, remove the lines of the older keys from the file.`,
 		Example: `  perstack jobs key
   perstack jobs key --rotate`,
 		Args: host.NoArgs("there is one key for all projects"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := h.RefuseInJob(cmd); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), opts)
+		},
 	}
 	cmd.Flags().BoolVar(&opts.Rotate, "rotate", false, "make a new key; the older ones still check")
 	return cmd

@@ -73,6 +73,9 @@ a job, a checkpoint or a snapshot that does not exist.`,
 		},
 		ValidArgsFunction: files.Complete(h, &opts.Flags, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := h.RefuseInJob(cmd); err != nil {
+				return err
+			}
 			opts.Job = args[0]
 			if opts.Abort {
 				for _, flag := range []string{"dry-run", "force", "exact", "keep-git"} {

@@ -53,6 +53,8 @@ to write rules, and what they do not prevent.`,
   perstack rules test -- exec git push origin main
   perstack rules revoke k3v9a2xq`,
 		Args: host.NoArgs("to see which rule decides about a call, use: perstack rules test"),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return h.RefuseInJob(cmd) },
+
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), opts) },
 	}
 	host.AddLocalConfigFlag(cmd, &opts.Config)
@@ -79,7 +81,7 @@ func run(_ context.Context, opts *Options) error {
 type state struct {
 	approvals job.Approvals
 	files     map[job.Origin]string
-	grants    host.Grants
+	grants    *host.Grants
 	refuses   string // file that refuses --allow-all
 	warnings  []string
 	dir       string // of the project
@@ -87,9 +89,6 @@ type state struct {
 
 // load reads all files. The project need not have a perstack.toml.
 func load(h *host.Host, config string) (*state, error) {
-	if err := host.RefuseInJob("perstack rules"); err != nil {
-		return nil, err
-	}
 	if err := host.RefuseRemote(config); err != nil {
 		return nil, err
 	}

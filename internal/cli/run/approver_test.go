@@ -33,7 +33,7 @@ func TestApprover(t *testing.T) {
 			var out, errs strings.Builder
 			h := tt.host
 			h.Stdout, h.Stderr = &out, &errs
-			approver := (&Options{Host: h}).approver(tt.runtime)
+			approver := (&Options{Host: h}).approver(tt.runtime, nil)
 			if (approver != nil) != tt.asks || (h.Stderr != io.Writer(&errs)) != tt.asks || (h.Stdout != io.Writer(&out)) != tt.stdout {
 				t.Errorf("approver %v, standard error %T, standard output %T", approver, h.Stderr, h.Stdout)
 			}

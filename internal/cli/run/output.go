@@ -25,14 +25,15 @@ import (
 //
 // What is to be said about the end of the run goes to standard error.
 type output struct {
-	opts   *Options
-	plan   *plan
-	expert *expert.Expert // the coordinator
-	began  bool           // something is recorded
-	mode   string
-	to     *patientWriter
-	json   *event.Writer
-	rows   *lines.Printer
+	opts    *Options
+	plan    *plan
+	expert  *expert.Expert // the coordinator
+	began   bool           // something is recorded
+	changed bool           // the run changed files
+	mode    string
+	to      *patientWriter
+	json    *event.Writer
+	rows    *lines.Printer
 
 	delegated map[string]bool // Runs, by whether another Expert asked
 	refused   map[string]bool // hosts that were refused, and to whom
@@ -86,6 +87,7 @@ func (o *output) show(e event.Event) error {
 		o.began = true
 		o.opts.Host.Saves()
 	}
+	o.seeFiles(e)
 	switch {
 	case o.mode == outputProgress:
 		return o.rows.Emit(e)

@@ -285,7 +285,11 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		return err
 	}
 	defer func() { err = end(err) }()
-	approver := opts.approver(spec.Runtime)
+	stored, err := opts.Host.Grants(project.config.Dir, opts.workspace())
+	if err != nil {
+		return err
+	}
+	approver := opts.approver(spec.Runtime, stored)
 	out := newOutput(ctx, plan)
 	if spec.Runtime != job.Docker {
 		opts.Host.Saves() // a container has nothing to save until it is up
@@ -321,6 +325,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Record:       out.recordFunc(),
 		Done:         func(r engine.Result) { result = r },
 		Approver:     approver,
+		Granted:      stored.Granted,
 
 		PackageHosts: hosts,
 		Inbox:        &engine.Inbox{},
@@ -341,6 +346,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 			stop(outputClosed(err))
 		}
 	}
+	out.tellChanged(ctx, history, result)
 	return out.end(ctx, result)
 }
 

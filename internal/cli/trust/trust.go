@@ -54,6 +54,9 @@ docs/trust.md says more.`,
 			return files, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := h.RefuseInJob(cmd); err != nil {
+				return err
+			}
 			opts.Files = args
 			return runF(cmd.Context(), opts)
 		},

@@ -62,6 +62,9 @@ a job that does not exist, or that has no run left to undo.`,
 		}),
 		ValidArgsFunction: files.Complete(h, &opts.Flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := h.RefuseInJob(cmd); err != nil {
+				return err
+			}
 			if len(args) > 0 {
 				opts.Job = args[0]
 			}
