@@ -136,6 +136,9 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (_ Result, err error) 
 		return Result{}, inputError(err)
 	}
 	if parts.Container == nil {
+		if err := engine.CheckExists(ctx, spec, parts.Store); err != nil {
+			return Result{}, err
+		}
 		lock, err := restore.Enter(ctx, parts.StateDir, spec.Workspace.Dir)
 		if err != nil {
 			return Result{}, inputError(err)

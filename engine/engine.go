@@ -52,7 +52,7 @@ import (
 // The engine starts the skills of each Expert with open.
 func Execute(ctx context.Context, spec job.Spec, parts Parts, open Opener) (result Result, err error) {
 	parts.complete()
-	if err := checkExists(ctx, spec, parts.Store); err != nil {
+	if err := CheckExists(ctx, spec, parts.Store); err != nil {
 		return Result{}, err
 	}
 	journal, err := parts.Store.Open(ctx, spec.JobID)
@@ -225,9 +225,9 @@ func (s State) interruptEvent(source Source, jobID, reason string) event.Event {
 	}
 }
 
-// checkExists reports a job that must exist and does not, or the opposite. It runs before
-// Open, which would create an unknown job.
-func checkExists(ctx context.Context, spec job.Spec, s store.Store) error {
+// CheckExists reports a job that must exist and does not, or the opposite. It runs before
+// anything is made: opening the journal would create an unknown job.
+func CheckExists(ctx context.Context, spec job.Spec, s store.Store) error {
 	known, err := exists(ctx, s, spec.JobID)
 	switch {
 	case err != nil:

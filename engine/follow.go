@@ -41,7 +41,7 @@ type Follower struct {
 // nothing was started. A job that is continued is locked from here on, a new job from its
 // first record on.
 func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) {
-	if err := checkExists(ctx, spec, parts.Store); err != nil {
+	if err := CheckExists(ctx, spec, parts.Store); err != nil {
 		return nil, err
 	}
 	f := &Follower{
@@ -139,7 +139,7 @@ func (f *Follower) openNew() error {
 	if err != nil {
 		return StoreError(err)
 	}
-	if err := checkExists(f.recorder.ctx, f.spec, f.parts.Store); err != nil { // again: it can have been created since
+	if err := CheckExists(f.recorder.ctx, f.spec, f.parts.Store); err != nil { // again: it can have been created since
 		return errors.Join(err, journal.Close())
 	}
 	f.recorder.journal = journal

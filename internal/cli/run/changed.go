@@ -32,7 +32,11 @@ func (o *output) tellChanged(ctx context.Context, s store.Store, r engine.Result
 		return
 	}
 	j := files.NewJob(o.opts.Host, files.Flags{Config: o.opts.Config, Storage: o.opts.Storage}, o.plan.project.history, s, r.JobID)
-	o.plan.say("%s changed; see them with: %s, undo it with: %s", wording.Count(n, "file"), j.Again("diff"), j.Again("undo"))
+	them := "them"
+	if n == 1 {
+		them = "it"
+	}
+	o.plan.say("%s changed; see %s with: %s, undo it with: %s", wording.Count(n, "file"), them, j.Again("diff"), j.Again("undo"))
 }
 
 // countChanged counts the files that the last Run of a job changed.
