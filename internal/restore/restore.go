@@ -14,6 +14,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/engine"
@@ -87,6 +89,13 @@ var ErrNoFiles = errors.New("the job has stored no files")
 // ErrNoRestore says that no restore was interrupted.
 var ErrNoRestore = errors.New("no restore was interrupted")
 
+// A GoneError says that the workspace of a job does not exist.
+type GoneError struct{ Job, Workspace string }
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("the workspace of job %s does not exist: %s", e.Job, e.Workspace)
+}
+
 // Open locks the workspace of a job, its journal and the stored files. If a restore was interrupted
 // in the workspace, it is finished first. A [*BusyError] says that a job is running there.
 func Open(ctx context.Context, o Options) (s *Session, err error) {
@@ -97,6 +106,9 @@ func Open(ctx context.Context, o Options) (s *Session, err error) {
 	spec, err := h.NewestSpec()
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(spec.Workspace.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, &GoneError{o.Job, spec.Workspace.Dir}
 	}
 	lock, err := acquire(state.Dir(o.State), spec.Workspace.Dir, true)
 	if err != nil {

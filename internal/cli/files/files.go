@@ -156,6 +156,7 @@ func (j *Job) Again(command string, args ...string) string {
 // Explain adds to an error what the user can do.
 func (j *Job) Explain(err error) error {
 	var target *restore.TargetError
+	var gone *restore.GoneError
 	switch {
 	case err == nil:
 		return nil
@@ -163,6 +164,8 @@ func (j *Job) Explain(err error) error {
 		return host.Usagef("%w; %s log %s lists the checkpoints", err, j.host.Command, j.ID)
 	case errors.Is(err, restore.ErrNoFiles):
 		return host.Usagef("job %s has stored no files: it changed none, or snapshots were off", j.ID)
+	case errors.As(err, &gone):
+		return host.Usagef("%w; if it was moved, continue the job there first, with: perstack run --continue-job %s --workspace <path> --move-workspace", err, j.ID)
 	case errors.Is(err, restore.ErrNoRestore):
 		return host.Usagef("no restore of job %s was interrupted, so there is nothing to take back", j.ID)
 	}

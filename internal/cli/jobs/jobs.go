@@ -17,8 +17,10 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/protect"
+	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 	"github.com/perstack-go/perstack/store/file"
 )
 
@@ -57,7 +59,7 @@ with the path that the project had before. perstack log --all shows the paths of
 projects that have a history.
 
 The old path must not exist any more: a project that is still there keeps its history.
-A job that is running is not moved. The data of skills comes along.
+A job that is running is not moved. The data of skills and the stored files come along.
 
 A job that worked in the old path is continued in the new one only if you say so, once:
 with --workspace and --move-workspace.`,
@@ -122,6 +124,10 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	if err := protect.Adopt(old, project); err != nil {
 		return h.TrustProblem(err)
 	}
+	files := func(p state.Project) string { return host.History{Dir: p.State}.Files() }
+	if err := snapshot.Adopt(files(project), files(old)); err != nil {
+		return err
+	}
 	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))
 	if len(moved) > 0 || err == nil {
 		text := fmt.Sprintf("Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(old.Path), terminal.CleanLine(project.Path))
@@ -130,6 +136,9 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 		}
 		_, printed := io.WriteString(h.Stdout, text)
 		err = errors.Join(err, printed)
+	}
+	if err == nil { // else the jobs that stay there need them
+		err = os.RemoveAll(files(old))
 	}
 	if err != nil {
 		return err
