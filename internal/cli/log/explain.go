@@ -2,6 +2,7 @@ package log
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,12 +14,13 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // printEvents prints full events as JSON.
 func (v *survey) printEvents(ctx context.Context, w io.Writer) error {
 	out := event.NewWriter(w)
-	return v.walk(ctx, func(e event.Event, _ []narrate.Row) error { return out.Write(e) })
+	return v.walk(ctx, func(_ int64, e event.Event, _ []narrate.Row) error { return out.Write(e) })
 }
 
 // ruler is a line between Runs, no wider than the terminal.
@@ -53,13 +55,13 @@ func (v *survey) explain(ctx context.Context, w *bufio.Writer) error {
 	}
 	runs := make(map[string]*strings.Builder)
 	shown := 0
-	err := v.walk(ctx, func(e event.Event, rows []narrate.Row) error {
+	err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
 		shown++
 		if runs[e.RunID] == nil {
 			runs[e.RunID] = &strings.Builder{}
 		}
 		section := &printer{w: runs[e.RunID], verbose: v.opts.Verbose}
-		return section.event(e, rows, v.opts.Host.Width)
+		return section.event(seq, e, rows, v.opts.Host.Width)
 	})
 	if err != nil {
 		return err
@@ -236,7 +238,7 @@ func (v *survey) printFooter(p *printer, shown int) {
 }
 
 // event prints one event: its heading, the rows that it changes, and its checkpoint.
-func (p *printer) event(e event.Event, rows []narrate.Row, width int) error {
+func (p *printer) event(seq int64, e event.Event, rows []narrate.Row, width int) error {
 	where := fmt.Sprintf("[Step %d]", e.StepNumber)
 	if e.IsRuntime() {
 		where = "[Runtime]"
@@ -248,9 +250,36 @@ func (p *printer) event(e event.Event, rows []narrate.Row, width int) error {
 	var text strings.Builder
 	err := lines.New(&text, lines.Options{Record: true, Whole: p.verbose, Width: width}).Print(rows)
 	p.write(text.String())
+	p.files(seq, e.Body)
 	if cp := e.Checkpoint(); cp != nil {
 		p.field("  Checkpoint", cp.ID)
 	}
 	p.blank()
 	return err
+}
+
+// files prints what an event says about the files of the workspace. seq is its record, by which
+// perstack restore knows a state.
+func (p *printer) files(seq int64, body event.Body) {
+	switch b := body.(type) {
+	case event.WorkspaceSnapshot:
+		by := "the job"
+		switch {
+		case b.Unsure:
+			by = "the job or others"
+		case b.Outside:
+			by = "others"
+		}
+		p.field("  Snapshot", fmt.Sprintf("s%d (%s), changed by %s", seq, b.Reason, by))
+		if b.SkippedAll > 0 {
+			p.field("  Not stored", wording.Count(b.SkippedAll, "file"))
+		}
+	case event.FilesRestored:
+		p.field("  Snapshot", fmt.Sprintf("s%d, %s restored", seq, wording.Count(b.Changed, "path")))
+		for _, s := range b.Skipped {
+			p.field("  Not restored", s.Path+": "+s.Why)
+		}
+	case event.Rewound:
+		p.field("  Continues from", cmp.Or(b.Head, "the beginning"))
+	}
 }

@@ -223,7 +223,7 @@ func closesTurn(e event.Event) bool {
 }
 
 // walk hands over each event that is to be shown, in its full form and with its rows.
-func (v *survey) walk(ctx context.Context, show func(event.Event, []narrate.Row) error) error {
+func (v *survey) walk(ctx context.Context, show func(seq int64, e event.Event, rows []narrate.Row) error) error {
 	history, teller := engine.NewHistory(), newTeller(v.opts)
 	return v.reread(ctx, func(r store.Record, known, shown bool) error {
 		if !known {
@@ -233,6 +233,6 @@ func (v *survey) walk(ctx context.Context, show func(event.Event, []narrate.Row)
 		if !shown {
 			return nil
 		}
-		return show(e, rows)
+		return show(r.Seq, e, rows)
 	})
 }
