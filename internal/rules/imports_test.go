@@ -99,7 +99,7 @@ var arrows = []arrow{
 	{"internal/audit", "internal/terminal internal/userfile internal/wording"},
 	// It attacks what jobs use, through the same functions.
 	{"internal/audit/probes", values + ". engine model skill store/... internal/audit internal/consent internal/egress internal/env internal/manifest internal/netaddr internal/programs internal/protect " +
-		"internal/providers internal/providers/wire internal/runtimes/docker internal/sandbox/... internal/secret internal/skills/mcp internal/state internal/terminal internal/userfile internal/workspace"},
+		"internal/providers internal/providers/wire internal/runtimes/docker internal/sandbox/... internal/secret internal/skills/mcp internal/state internal/terminal internal/userfile internal/workspace/..."},
 
 	// Jobs of another program.
 	{"internal/original", values + "store internal/secret internal/userfile"},

@@ -2,6 +2,7 @@ package probes
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"net"
@@ -188,6 +189,12 @@ var breaks = map[string]func(t *testing.T, m *Machine){
 		m.Parts.Watch = func(ctx context.Context, j TrustJob) ([]string, error) {
 			refused, err := watch(ctx, j)
 			return slices.DeleteFunc(refused, func(path string) bool { return strings.Contains(path, "sub") }), err
+		}
+	},
+	"W7": func(_ *testing.T, m *Machine) {
+		m.Parts.Undo = func(ctx context.Context, j UndoJob) ([]string, error) {
+			_, err := undo(ctx, UndoJob{j.Workspace, j.Store, func() error { return errors.Join(j.Job(), j.Others()) }, func() error { return nil }})
+			return nil, err
 		}
 	},
 	"W3": func(_ *testing.T, m *Machine) {
