@@ -256,6 +256,7 @@ func (f *fixture) copy() string {
 	if out, err := exec.Command("cp", "-a", f.dir, to).CombinedOutput(); err != nil {
 		f.t.Fatalf("%v: %s", err, out)
 	}
+	f.t.Cleanup(func() { _ = os.Chmod(filepath.Join(to, "closed"), 0o755) })
 	return to
 }
 

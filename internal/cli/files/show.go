@@ -122,7 +122,8 @@ func NewReport(s *restore.Session, p *restore.Plan) (Report, error) {
 	}
 	for _, c := range p.Changes {
 		if restore.IsKeptRef(c.Path) && c.After != nil && c.After.Kind == snapshot.File {
-			r.Kept = append(r.Kept, c.Path[strings.Index(c.Path, "refs/"):])
+			_, name, _ := strings.Cut(c.Path, "/refs/")
+			r.Kept = append(r.Kept, "refs/"+name)
 		}
 	}
 	return r, nil
