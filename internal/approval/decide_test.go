@@ -212,6 +212,43 @@ func TestOtherFields(t *testing.T) {
 	}
 }
 
+// Whatever preset a project names, and whatever it asks about or denies, no call gets through that
+// the user's file alone would stop.
+func TestProjectOnlyTightens(t *testing.T) {
+	presets := []job.Preset{"", job.PresetAuto, job.PresetAsk, job.PresetNever, job.PresetReadOnly}
+	yes, no := true, false
+	projectRules := [][]job.Rule{nil, {{Tool: "*", Do: job.Ask}}, {{Tool: "*", Do: job.Deny}}, {{Tool: "exec", Do: job.Ask, Remember: &no}}, {{Command: []string{"git", "**"}, Do: job.Ask, Remember: &yes}}}
+	userRules := [][]job.Rule{nil, {{Tool: "exec", Do: job.Allow}}, {{Tool: "exec", Do: job.Ask, Remember: &no}}, {{Tool: "exec", Do: job.Deny}}}
+	var requests []Request
+	for _, class := range []Class{Reads, Writes, Starts, Escapes} {
+		for _, held := range [][2]bool{{true, false}, {false, true}, {false, false}} {
+			for _, words := range [][]string{nil, {"git", "push"}, {"sh", "-c", "x"}} {
+				requests = append(requests, Request{Tool: "exec", Class: class, Sandboxed: held[0], Accepted: held[1], Command: words})
+			}
+		}
+	}
+	granted := func(q *Request) (string, bool) { return "a grant", len(q.Command) > 0 }
+	for _, mine := range presets {
+		for _, theirs := range presets {
+			for i, own := range userRules {
+				for n, rules := range projectRules {
+					for _, allowAll := range []bool{false, true} {
+						user := job.Rules{Origin: job.FromUser, Preset: mine, Rules: own}
+						alone := Policy{Approvals: job.Approvals{AllowAll: allowAll, Sources: []job.Rules{user}}, Granted: granted}
+						both := alone
+						both.Sources = []job.Rules{{Origin: job.FromProject, Preset: theirs, Rules: rules}, user}
+						for _, q := range requests {
+							if a, b := alone.Decide(&q), both.Decide(&q); strictness(b.Do) < strictness(a.Do) {
+								t.Errorf("user %q %d, project %q %d, all %t, %+v: %s, and %s with the project", mine, i, theirs, n, allowAll, q, a.Do, b.Do)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestOpaqueCommands(t *testing.T) {
 	deny := job.Rule{Command: []string{"rm", "**"}, Do: job.Deny}
 	for _, words := range [][]string{{"sh", "-c", "rm -r x"}, {"/bin/bash", "x"}, {"python3.12", "x"}, {"env", "rm"}, {"make"}, {"Bash"}, {"cmd.exe"}, {"node22"}} {
