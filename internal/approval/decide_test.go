@@ -314,6 +314,12 @@ func TestCheck(t *testing.T) {
 		{rule: job.Rule{Command: []string{"git", "**"}, Do: job.Deny, NotMatch: []string{"git status"}}, bad: true},
 		{rule: job.Rule{Command: []string{"git", "**"}, Do: job.Deny, Match: []string{"git 'x'"}}, bad: true},
 		{rule: job.Rule{Args: map[string]string{"repo": "x"}, Do: job.Deny}, bad: true},
+		{rule: job.Rule{Tool: "exec", Args: map[string]string{"/command": "git"}, Do: job.Allow}, bad: true},
+		{rule: job.Rule{Tool: "e*", Skill: "@perstack/*", Args: map[string]string{"/command": "git"}, Do: job.Allow}, bad: true},
+		{rule: job.Rule{Args: map[string]string{"/command": "git"}, Do: job.Allow}, bad: true},
+		{rule: job.Rule{Args: map[string]string{"/command": "git"}, Do: job.Deny}},
+		{rule: job.Rule{Skill: "web", Args: map[string]string{"/command": "git"}, Do: job.Allow}},
+		{rule: job.Rule{Tool: "readTextFile", Args: map[string]string{"/path": "a"}, Do: job.Allow}},
 		{rule: job.Rule{Tool: "exec", Do: job.Deny, Remember: new(bool)}, bad: true},
 	} {
 		warning, err := Check(tt.rule)

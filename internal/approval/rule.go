@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
@@ -43,6 +44,9 @@ func checkFields(r job.Rule) error {
 		return errors.New("it names no call; add tool, skill, expert, command, path, host or args")
 	case len(r.Command) > 0 && r.Tool != "" && r.Tool != execTool:
 		return fmt.Errorf("command is for the tool exec, and not for %s", wording.Quote(r.Tool))
+	case r.Do == job.Allow && len(r.Args) > 0 && len(r.Command) == 0 && matches(&job.Rule{Tool: r.Tool, Skill: r.Skill}, &Request{Tool: execTool, Skill: expert.BaseSkill}):
+		// It would allow a shell, and commands with any variables.
+		return errors.New("args cannot allow a command; name another tool or skill, or use command")
 	case len(r.Env) > 0 && (r.Do != job.Allow || len(r.Command) == 0):
 		return errors.New("env is for rules that allow a command")
 	case r.Remember != nil && r.Do != job.Ask:

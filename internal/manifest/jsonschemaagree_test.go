@@ -30,7 +30,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	"^goes with reasoning", "^is more than contextWindow", // models
 	"^must be more than 0;", "^must be at most 8760h", // maxDuration
 	"^must be at least 1?5?s;", "^must be between [0-9]+.iB and [0-9]+.iB;", "^must be at least 0.01;", "^is more than memory,", "is too large; nothing", // docker
-	"^it names no call;", "^(command|env|remember|match and notMatch) (is|are) for ", "^the rule is wrong: ", "^(in )?a rule that allows", "runs other programs, so", // rules
+	"^it names no call;", "^args cannot allow a command;", "^(command|env|remember|match and notMatch) (is|are) for ", "^the rule is wrong: ", "^(in )?a rule that allows", "runs other programs, so", // rules
 	"is everything;", "has an empty name,", "only \\* has a meaning;", "has \\*\\* within a name;", // exclude
 	"is not a path in the workspace;",                                                                                                     // hide, protect
 	"is not an IP address;", "would be the container itself;", "is not the address of one server", "is one of the daemon's own networks;", // dns, network
