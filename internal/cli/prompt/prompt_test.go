@@ -9,11 +9,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/approval"
 	"github.com/perstack-go/perstack/internal/cli/lines"
+	terminaltext "github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -164,7 +166,7 @@ func TestKeys(t *testing.T) {
 		{"after typing", []any{200, "a", 300, "j"}, allow(event.ScopeJob)},
 		{"interrupt before 300 ms", []any{"\x03"}, none},
 		{"pasted", []any{300, "allow", "aa", "\na"}, waits},
-		{"arrows and keypads", []any{300, "\x1b[a", "\x1bOa", "\x1bOp", "\x1bOj", "\x1b[1;2a", "\x1ba"}, waits},
+		{"arrows and keypads", []any{300, "\x1b[a", "\x1bOa", "\x1bOp", "\x1bOj", "\x1b[1;2a", "\x1b[1a", "\x1ba"}, waits},
 		{"arrows in parts", []any{300, "\x1b", "[", 500, "a", "\x1b", "O", 500, "j"}, waits},
 		{"arrow that begins before 300 ms", []any{200, "\x1b[", 300, "a"}, waits},
 		{"another letter", []any{300, "à", "а", "ａ", "\xc3", "\xff"}, waits},
@@ -254,6 +256,23 @@ func TestPagesFit(t *testing.T) {
 			t.Errorf("%v: the end is missing", size)
 		}
 	}
+}
+
+// FuzzLayout shows any text on terminals of any size.
+func FuzzLayout(f *testing.F) {
+	f.Add("git\x00push", "said", 80)
+	f.Add("日本\x00\x1b[2J\u202e"+strings.Repeat("α", 50), "a\tb\n\n\n\n\n\n"+strings.Repeat(" ", 40), 20)
+	f.Add("👩\u200d👩\u200d👧\x00e\u0301\u0301", "⚠\ufe0f \r\x00", 39)
+	f.Fuzz(func(t *testing.T, argv, said string, columns int) {
+		a := push()
+		a.Effect.Argv, a.Said, a.Why, a.Effect.Diff = strings.Split(argv, "\x00"), said, said, said
+		q := &question{about: a, view: approval.Render(a, nil), offers: Offers(a), columns: min(max(columns, minColumns), 300), rows: 24}
+		for _, line := range q.layout() {
+			if n := lines.Columns(line); n >= q.columns || strings.ContainsFunc(line, unicode.IsControl) || terminaltext.Clean(line) != line {
+				t.Errorf("%q has %d of %d columns", line, n, q.columns)
+			}
+		}
+	})
 }
 
 // An answer for longer than once is offered where it can be kept.

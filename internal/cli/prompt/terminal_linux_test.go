@@ -117,8 +117,11 @@ func onTerminal(t *testing.T, s scene, keys ...testkit.Answer) (string, result) 
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), resultFile+"="+path, "PERSTACK_TEST_SCENE="+string(text))
 	for i := range keys {
-		if keys[i].Type == "SIGTERM" {
+		switch rest, continues := strings.CutPrefix(keys[i].Type, "SIGCONT "); {
+		case keys[i].Type == "SIGTERM":
 			keys[i].Type, keys[i].Before = "", func() { _ = cmd.Process.Signal(syscall.SIGTERM) }
+		case continues:
+			keys[i].Type, keys[i].Before = rest, func() { resume(t, cmd.Process) }
 		}
 	}
 	out, err := testkit.OnTerminal(cmd, keys...)
@@ -136,6 +139,25 @@ func onTerminal(t *testing.T, s scene, keys ...testkit.Answer) (string, result) 
 		t.Errorf("the terminal is left in another mode; on the screen:\n%s", out)
 	}
 	return string(out), r
+}
+
+// resume does what a shell does with a stopped process: it sets the usual mode of the terminal, and
+// the process runs again.
+func resume(t *testing.T, p *os.Process) {
+	keyboard, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", p.Pid), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer keyboard.Close()
+	mode, err := unix.IoctlGetTermios(int(keyboard.Fd()), unix.TCGETS)
+	if err == nil {
+		mode.Lflag |= unix.ICANON | unix.ECHO | unix.ISIG
+		err = unix.IoctlSetTermios(int(keyboard.Fd()), unix.TCSETS, mode)
+	}
+	if err = errors.Join(err, p.Signal(syscall.SIGCONT)); err != nil {
+		t.Error(err)
+	}
 }
 
 const (
@@ -163,6 +185,7 @@ func TestOnTerminal(t *testing.T) {
 		"signal":            {scene{}, []testkit.Answer{typed(menu, "SIGTERM")}, result{Err: "received terminated", Restored: true}},
 		"signal in a reason": {scene{}, []testkit.Answer{typed(menu, "d"), typed("Esc: back", "SIGTERM")},
 			result{Err: "received terminated", Restored: true}},
+		"stopped and continued": {scene{}, []testkit.Answer{typed(menu, "SIGCONT j")}, result{Answer: event.Answer{Allow: true, Scope: event.ScopeJob}, Restored: true}},
 		"denial": {scene{}, []testkit.Answer{typed(menu, "d"), typed("Esc: back): ", "use stägixx\x7f\x7fng"), typed("ng", "\r")},
 			result{Answer: event.Answer{Reason: "use stäging"}, Restored: true}},
 		"end not on the screen": {scene{Approval: long()}, []testkit.Answer{typed(more, "a"), typed("Read to the end first.", ""), typed(more, "q")}, left},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ func New(in *os.File, out io.Writer, opts Options) *Approver {
 type terminal struct {
 	in int
 	io.Writer
+	continued chan os.Signal // gets a value when a stopped process runs again
 }
 
 func (t *terminal) size() (columns, rows int) {
@@ -41,7 +43,12 @@ func (t *terminal) raw() (undo func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read single keys: %w", err)
 	}
-	return func() { _ = term.Restore(t.in, before) }, nil
+	t.continued = make(chan os.Signal, 1)
+	signal.Notify(t.continued, unix.SIGCONT)
+	return func() {
+		signal.Stop(t.continued)
+		_ = term.Restore(t.in, before)
+	}, nil
 }
 
 // poll is how often a wait for keys looks at its context. It is less than the time within which a
@@ -53,6 +60,13 @@ const poll = 50 * time.Millisecond
 func (t *terminal) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
 	deadline := time.Now().Add(timeout)
 	for ctx.Err() == nil {
+		select {
+		case <-t.continued: // the shell has set the mode that it needs
+			if _, err := term.MakeRaw(t.in); err != nil {
+				return nil, err
+			}
+		default:
+		}
 		ready, err := t.wait()
 		switch {
 		case err != nil && !errors.Is(err, unix.EINTR):
