@@ -110,7 +110,7 @@ func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer
 	answer, err := q.ask(ctx)
 	switch {
 	case ctx.Err() != nil:
-		q.say("")
+		q.say("The question is closed.") // the job stops, or the answer came from elsewhere
 		return event.Answer{}, context.Cause(ctx)
 	case err != nil: // without a terminal there is no answer either
 		return event.Answer{}, engine.ErrNoAnswer
@@ -253,6 +253,7 @@ func (q *question) layout() (all []string) {
 	if q.about.Of > 1 {
 		title = fmt.Sprintf("%s (%d of %d)", title, q.about.Number, q.about.Of)
 	}
+	all = []string{""} // apart from what was printed before
 	for _, line := range lines.Break(title, q.columns-1) {
 		all = append(all, q.bold(line))
 	}

@@ -421,7 +421,7 @@ func TestOutputWaits(t *testing.T) {
 	ask(t, s, push(), Options{Output: output}, write(progress, "one\n"), 300, write(log, "two\n"), write(progress, "three\n"), "a")
 	write(progress, "after\n")()
 	got := s.out.String()
-	if !strings.HasPrefix(got, "before\nAllow this") || !strings.HasSuffix(got, "answered: allow once\r\none\ntwo\nthree\nafter\n") {
+	if !strings.HasPrefix(got, "before\n\r\nAllow this") || !strings.HasSuffix(got, "answered: allow once\r\none\ntwo\nthree\nafter\n") {
 		t.Errorf("%s", got)
 	}
 }
