@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"bytes"
 	"io"
 	"sync"
 )
@@ -35,23 +36,29 @@ type outputWriter struct {
 }
 
 func (w *outputWriter) Write(data []byte) (int, error) {
-	o := w.output
 	for {
-		o.mu.Lock()
-		now := o.held
-		if now == nil {
-			defer o.mu.Unlock()
-			return w.w.Write(data)
+		full, err := w.output.write(w.w, data)
+		if full == nil {
+			return len(data), err
 		}
-		if now.size+len(data) <= maxHeld {
-			now.parts = append(now.parts, part{w.w, append([]byte(nil), data...)})
-			now.size += len(data)
-			o.mu.Unlock()
-			return len(data), nil
-		}
-		o.mu.Unlock()
-		<-now.over
+		<-full.over
 	}
+}
+
+// write writes, or keeps back. It returns what is held if there is no more space.
+func (o *Output) write(to io.Writer, data []byte) (full *held, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held == nil {
+		_, err := to.Write(data)
+		return nil, err
+	}
+	if o.held.size+len(data) > maxHeld {
+		return o.held, nil
+	}
+	o.held.parts = append(o.held.parts, part{to, bytes.Clone(data)})
+	o.held.size += len(data)
+	return nil, nil
 }
 
 // hold begins to keep output back.
