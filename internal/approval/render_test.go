@@ -19,13 +19,14 @@ import (
 const dirty = "\x1b[2J\x1b]0;title\x07\u009b31m\a\u202e\u2066\u200b\U000e0041\u0301"
 
 func request(e event.Effect) *event.Approval {
-	return &event.Approval{
+	a := &event.Approval{
 		Call:              event.ToolCall{ID: "c1", SkillName: "@perstack/base", ToolName: "exec", Args: rawjson.Value(`{"command":"git"}`)},
 		Experts:           []string{"lead", "coder"},
-		Sandbox:           "landlock",
 		Said:              "I need to publish.",
 		ApprovalRequested: event.ApprovalRequested{ToolCallID: "c1", Effect: e, Rule: "rule 1 of the project", Why: "publishes"},
 	}
+	a.Sandbox = "landlock"
+	return a
 }
 
 func command(argv ...string) *event.Approval {
