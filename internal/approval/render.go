@@ -92,10 +92,16 @@ func (r *renderer) who(a *event.Approval) {
 	r.add("Expert", strings.Join(experts, " > "))
 	switch a.Sandbox {
 	case "", string(expert.SandboxOff):
-		r.add("Sandbox", "none: nothing limits what the call does")
+		r.add("Sandbox", "none"+unlimited[a.Effect.Kind])
 	default:
 		r.add("Sandbox", r.line(a.Sandbox))
 	}
+}
+
+// unlimited says what a call without a sandbox can do.
+var unlimited = map[event.EffectKind]string{
+	event.CommandEffect: ": the command can do whatever you can do",
+	event.FileEffect:    ": file tools work in the workspace only",
 }
 
 // effect shows every field that an effect has, whatever its kind is. A call that they do not
