@@ -35,6 +35,8 @@ type Follower struct {
 	snapshots *snapshotter
 	touched   map[string]bool // Runs that started a call in their present step
 	limit     *LimitError     // that the host met
+	decided map[waitingKey]Decision               // about calls that have not started
+	answers map[waitingKey]event.ApprovalAnswered // of the user, until the remote engine records them
 }
 
 // Follow plans the job and returns its Follower. An error means that the job is invalid and
@@ -47,6 +49,7 @@ func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) 
 	f := &Follower{
 		spec: spec, parts: parts, recorder: newRecorder(context.WithoutCancel(ctx), parts, nil, nil),
 		started: make(map[string]bool), expected: make(map[string]string), crashed: make(map[string]bool),
+		decided: make(map[waitingKey]Decision), answers: make(map[waitingKey]event.ApprovalAnswered),
 	}
 	var err error
 	if f.specText, err = spec.Recorded(); err != nil {
@@ -109,6 +112,9 @@ func (f *Follower) Records(ctx context.Context) ([][]byte, error) {
 // [ErrForged] if no engine running this job would send the event.
 func (f *Follower) Append(e event.Event) (store.Record, error) {
 	mode, err := f.admit(e)
+	if err == nil {
+		e, err = f.admitApproval(e)
+	}
 	if err != nil {
 		return store.Record{}, err
 	}

@@ -53,10 +53,10 @@ func (r *run) redactBody(body event.Body) event.Body {
 		b.Reason = r.parts.redact(b.Reason)
 		return b
 	case event.ApprovalRequested:
-		b.Effect = r.redactEffect(b.Effect)
+		b.Effect = r.parts.redactEffect(b.Effect)
 		return b
 	case event.SkillStarting:
-		b.Command, b.Args = r.parts.redact(b.Command), r.redactAll(b.Args)
+		b.Command, b.Args = r.parts.redact(b.Command), r.parts.redactAll(b.Args)
 		return b
 	case event.SkillConnected:
 		if info := b.ServerInfo; info != nil {
@@ -85,23 +85,24 @@ func (r *run) redactBody(body event.Body) event.Body {
 	return body
 }
 
-func (r *run) redactAll(texts []string) []string {
+func (p *Parts) redactAll(texts []string) []string {
 	clean := make([]string, len(texts)) // a copy: the slice can be the Expert's
 	for i, text := range texts {
-		clean[i] = r.parts.redact(text)
+		clean[i] = p.redact(text)
 	}
 	return clean
 }
 
-func (r *run) redactEffect(f event.Effect) event.Effect {
+// redactEffect returns what a call would do, without secrets.
+func (p *Parts) redactEffect(f event.Effect) event.Effect {
 	for _, text := range []*string{&f.Program, &f.Dir, &f.Path, &f.Diff, &f.Host, &f.Plan} {
-		*text = r.parts.redact(*text)
+		*text = p.redact(*text)
 	}
 	if f.Argv != nil {
-		f.Argv = r.redactAll(f.Argv)
+		f.Argv = p.redactAll(f.Argv)
 	}
 	if f.Env != nil {
-		f.Env = r.redactAll(f.Env)
+		f.Env = p.redactAll(f.Env)
 	}
 	return f
 }

@@ -155,7 +155,8 @@ func (c *call) readHints() {
 		return
 	}
 	q.Destructive = q.Destructive || pinned.Destructive
-	q.ReadOnly = pinned.ReadOnly && !q.Destructive && slices.Contains(c.Spec.Approvals.TrustHints, c.skill.Name)
+	// What a container says about its tools is not proved.
+	q.ReadOnly = pinned.ReadOnly && !q.Destructive && c.Inside == "" && slices.Contains(c.Spec.Approvals.TrustHints, c.skill.Name)
 }
 
 // pinned returns the tool as the lockfile has it.

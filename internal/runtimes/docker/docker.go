@@ -54,8 +54,6 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 		return nil, errors.New("a model of the embedding program cannot be used in a container; name a provider in the Spec instead")
 	case len(parts.Skills) > 0:
 		return nil, errors.New("skills of the embedding program cannot be used in a container; use the runtime local, or skills that are MCP servers")
-	case parts.Approver != nil:
-		return nil, errors.New("an approver of the embedding program cannot be asked from a container; leave it out, and continue the job with the answer")
 	}
 	lock, err := runtimes.Lock(spec)
 	if err != nil {
@@ -96,6 +94,16 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		r.parts.Snapshots = stored
 		defer runtimes.CloseSnapshots(stored, r.parts.Log)
 	}
+	decider, closeFiles, err := r.decider()
+	if err != nil {
+		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+	}
+	defer func() {
+		if closeErr := closeFiles(); err == nil {
+			err = closeErr
+		}
+	}()
+	r.parts.Approvals = decider
 	follower, err := engine.Follow(ctx, r.spec, r.parts)
 	if err != nil {
 		return engine.Result{}, err

@@ -25,6 +25,11 @@ type session struct {
 	notes chan event.Body
 	over  chan struct{} // closed when no more notes are taken
 
+	replies     chan func() error // what is left to do for requests of the container
+	deciding    int               // decisions that are not made yet
+	asking      bool              // the user is asked
+	approverErr error
+
 	written int64 // bytes of the journal
 	failed  error // the first note that could not be written
 
@@ -39,7 +44,7 @@ type session struct {
 }
 
 func newSession(r *runner, f *engine.Follower) *session {
-	return &session{runner: r, follower: f, log: r.parts.Log, notes: make(chan event.Body), over: make(chan struct{})}
+	return &session{runner: r, follower: f, log: r.parts.Log, notes: make(chan event.Body), over: make(chan struct{}), replies: make(chan func() error)}
 }
 
 func (s *session) close() { close(s.over) }
@@ -166,10 +171,12 @@ const secondLook = 2 * hostlink.Pulse
 // attend takes what comes until there is no more, and says why.
 func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) error {
 	defer t.hangUp()
+	ctx, cancel := context.WithCancelCause(ctx) // ends what the user is asked
+	defer cancel(nil)
 	interrupted := ctx.Done()
 	start := time.NewTimer(s.runner.container().StartTimeout)
 	idle := time.NewTimer(s.runner.container().IdleTimeout)
-	total := time.NewTimer(s.runner.container().TotalTimeout)
+	total := newCountdown(s.runner.container().TotalTimeout)
 	var grace <-chan time.Time
 	quiet := false // nothing was heard for idleTimeout; it is listened once more
 	stop := func(why hostlink.Stop) {
@@ -191,11 +198,17 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 			if err := s.take(ctx, up, t); err != nil {
 				return err
 			}
+			total.pause(s.asking)
 			quiet = false
 			idle.Reset(s.runner.container().IdleTimeout)
 			if s.started {
 				start.Stop()
 			}
+		case reply := <-s.replies:
+			if err := reply(); err != nil {
+				return err
+			}
+			total.pause(s.asking)
 		case body := <-s.notes:
 			s.note(body)
 		case err := <-failed:
@@ -211,7 +224,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 				continue
 			}
 			return fmt.Errorf("the engine in the container sent nothing for %s (idleTimeout in [docker])", s.runner.container().IdleTimeout)
-		case <-total.C:
+		case <-total.timer.C:
 			seconds := s.runner.container().TotalTimeout.Seconds()
 			stop(hostlink.Stop{Reason: "totalTimeout in [docker] is over", Limit: &hostlink.Limit{Limit: event.LimitDuration, Used: seconds, Max: seconds}})
 		case <-grace:
@@ -226,6 +239,32 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 			stop(hostlink.Stop{Reason: s.follower.Silent().Error()})
 		}
 	}
+}
+
+// A countdown is a timer that stands still while it is paused.
+type countdown struct {
+	timer  *time.Timer
+	left   time.Duration
+	since  time.Time
+	paused bool
+}
+
+func newCountdown(d time.Duration) *countdown {
+	return &countdown{timer: time.NewTimer(d), left: d, since: time.Now()}
+}
+
+// pause stops the countdown, or continues it.
+func (c *countdown) pause(paused bool) {
+	if paused == c.paused {
+		return
+	}
+	if c.paused = paused; paused {
+		c.left -= time.Since(c.since)
+		c.timer.Stop()
+		return
+	}
+	c.since = time.Now()
+	c.timer.Reset(max(c.left, 0))
 }
 
 // gone says why nothing comes from the container any more.
@@ -270,7 +309,7 @@ func (s *session) settle(ctx context.Context, why error) (engine.Result, error) 
 		if s.end != nil {
 			result.Limit = limitOf(result, s.end.Limit)
 		}
-		return result, nil
+		return s.result(result), nil
 	case !s.follower.Begun():
 		return engine.Result{}, cause(ctx, s.unbegun(why))
 	}

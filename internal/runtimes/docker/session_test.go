@@ -33,6 +33,9 @@ type stage struct {
 	exit    Exit
 	told    []event.Event
 	stopped chan struct{} // closed when the session ends the container
+
+	approvals engine.Approvals
+	approver  engine.Approver
 }
 
 const stageJob = "job"
@@ -55,7 +58,7 @@ func (s *stage) limits() *job.Container { return &s.spec.Isolation.Container }
 
 // host are the parts that the session works with.
 func (s *stage) host(emit func(event.Event) error) engine.Parts {
-	return engine.Parts{Store: s.store, Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Secrets: &s.secret, Lean: true, Emit: emit}
+	return engine.Parts{Store: s.store, Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Secrets: &s.secret, Lean: true, Emit: emit, Approvals: s.approvals, Approver: s.approver}
 }
 
 // start is the first event of the coordinator's Run.

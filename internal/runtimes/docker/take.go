@@ -36,6 +36,10 @@ func (s *session) take(ctx context.Context, up hostlink.Up, t *talk) error {
 		return s.append(*up.Append, t)
 	case up.Commit != 0:
 		return t.send(hostlink.Down{Done: done(up.Commit, 0, s.follower.Commit())})
+	case up.Decide != nil:
+		return s.decide(ctx, *up.Decide, t)
+	case up.Ask != nil:
+		return s.ask(ctx, *up.Ask, t)
 	case len(up.Show) > 0:
 		if err := s.begin(); err != nil {
 			return err

@@ -128,7 +128,13 @@ func (c *Conn) next() (Down, error) {
 }
 
 // ask sends a request and waits for its answer.
-func (c *Conn) ask(request func(id int64) Up) (Done, error) {
+func (c *Conn) ask(request func(id int64) Up) (Done, error) { return c.askUntil(nil, request) }
+
+// errStopped says that an answer is not waited for any more.
+var errStopped = errors.New("the request was given up")
+
+// askUntil is ask until stop is closed.
+func (c *Conn) askUntil(stop <-chan struct{}, request func(id int64) Up) (Done, error) {
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
@@ -138,17 +144,25 @@ func (c *Conn) ask(request func(id int64) Up) (Done, error) {
 	id, answer := c.last, make(chan Done, 1)
 	c.waiting[id] = answer
 	c.mu.Unlock()
-	if err := c.Send(request(id)); err != nil {
+	forget := func() {
 		c.mu.Lock()
 		delete(c.waiting, id)
 		c.mu.Unlock()
+	}
+	if err := c.Send(request(id)); err != nil {
+		forget()
 		return Done{}, err
 	}
-	done, ok := <-answer
-	if !ok {
-		return Done{}, ErrGone
+	select {
+	case done, ok := <-answer:
+		if !ok {
+			return Done{}, ErrGone
+		}
+		return done, done.err()
+	case <-stop:
+		forget()
+		return Done{}, errStopped
 	}
-	return done, done.err()
 }
 
 func (c *Conn) answer(d Done) {

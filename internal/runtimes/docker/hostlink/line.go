@@ -3,6 +3,8 @@ package hostlink
 import (
 	"time"
 
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -20,6 +22,8 @@ type Up struct {
 	Check  *Check        `json:"check,omitzero"`
 	Append *Append       `json:"append,omitzero"`
 	Commit int64         `json:"commit,omitzero"` // number of the request
+	Decide *CallQuery    `json:"decide,omitzero"` // whether a call can be carried out
+	Ask    *CallQuery    `json:"ask,omitzero"`    // what the user says about a call
 	Show   rawjson.Value `json:"show,omitzero"`   // an event that is not kept
 	Alive  bool          `json:"alive,omitzero"`
 	Log    *Log          `json:"log,omitzero"`
@@ -45,6 +49,17 @@ type Check struct {
 type Append struct {
 	ID    int64         `json:"id"` // of the request; counts up
 	Event rawjson.Value `json:"event"`
+}
+
+// A CallQuery asks about a tool call, whose arguments are in the journal.
+type CallQuery struct {
+	ID     int64  `json:"id"` // of the request; counts up
+	RunID  string `json:"runId"`
+	CallID string `json:"callId"`
+	// Tool is the digest of the tool's definition, and Destructive what its server says. The host
+	// believes neither where that would make it less strict.
+	Tool        string `json:"tool,omitzero"`
+	Destructive bool   `json:"destructive,omitzero"`
 }
 
 // A Log is something worth a line to the user.
@@ -96,12 +111,35 @@ type Down struct {
 	Alive    bool      `json:"alive,omitzero"`
 }
 
-// A Done answers an Append or a Commit.
+// A Done answers a request.
 type Done struct {
 	ID    int64  `json:"id"`
 	Seq   int64  `json:"seq,omitzero"` // of the record
 	Error string `json:"error,omitzero"`
 	Full  bool   `json:"full,omitzero"` // the disk is full
+
+	Decision *Decision `json:"decision,omitzero"`
+	Answer   *Answer   `json:"answer,omitzero"`
+}
+
+// A Decision is an [engine.Decision] as JSON.
+type Decision struct {
+	Do      job.Verdict  `json:"do"`
+	By      string       `json:"by,omitzero"`
+	Why     string       `json:"why,omitzero"`
+	Once    bool         `json:"once,omitzero"`
+	Effect  event.Effect `json:"effect,omitzero"`
+	Digest  string       `json:"digest,omitzero"`
+	Sandbox string       `json:"sandbox,omitzero"`
+}
+
+// An Answer is what the user said. Without one, None is set.
+type Answer struct {
+	None   bool   `json:"none,omitzero"`
+	Text   string `json:"text,omitzero"`
+	Allow  bool   `json:"allow,omitzero"`
+	Scope  string `json:"scope,omitzero"`
+	Reason string `json:"reason,omitzero"`
 }
 
 // A Stop tells the engine to save and to end: by an interrupt, or by a limit that the host

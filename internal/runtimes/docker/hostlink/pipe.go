@@ -73,7 +73,7 @@ func (r *Reader) Up() (Up, error) {
 
 // members counts what a line says.
 func (u Up) members() (n int) {
-	for _, set := range []bool{u.Hello != nil, u.Check != nil, u.Append != nil, u.Commit != 0, len(u.Show) > 0, u.Alive, u.Log != nil, u.Note != nil, u.Found != nil, u.End != nil} {
+	for _, set := range []bool{u.Hello != nil, u.Check != nil, u.Append != nil, u.Commit != 0, u.Decide != nil, u.Ask != nil, len(u.Show) > 0, u.Alive, u.Log != nil, u.Note != nil, u.Found != nil, u.End != nil} {
 		if set {
 			n++
 		}

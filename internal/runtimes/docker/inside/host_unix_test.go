@@ -195,6 +195,12 @@ func (d *fakeHost) take(up hostlink.Up) {
 			d.t.Errorf("shown: %s, %v", up.Show, err)
 		}
 		d.shown = append(d.shown, e)
+	case up.Decide != nil: // everything is allowed
+		d.next(up.Decide.ID)
+		d.answer(&hostlink.Done{ID: up.Decide.ID, Decision: &hostlink.Decision{Do: job.Allow}})
+	case up.Ask != nil: // and no question answered
+		d.next(up.Ask.ID)
+		d.answer(&hostlink.Done{ID: up.Ask.ID, Answer: &hostlink.Answer{None: true}})
 	case up.Log != nil:
 		d.logs = append(d.logs, *up.Log)
 	case up.End != nil:

@@ -209,6 +209,8 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		Source:    w.opts.source,
 		Lean:      true,
 		Container: w.container(),
+		Approvals: w.conn,
+		Approver:  w.conn,
 		Done:      func(r engine.Result) { result = r },
 	}
 	if d.Discover {

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
+)
+
+// A Follower with [Parts.Approvals] decides about the calls of the remote engine, from what its own
+// journal says about them. The remote engine asks for the decision, and for the answer of the user,
+// and records what it was told. An event that says something else is forged, and so is the start of a
+// call that was not allowed.
+
+// CallRequest returns what is decided about a call that the remote engine names.
+func (f *Follower) CallRequest(runID, callID string) (CallRequest, error) {
+	c, ok := f.openCall(runID, callID)
+	if !ok {
+		return CallRequest{}, forged("it asks about a call that is not open")
+	}
+	h := f.recorder.history
+	return CallRequest{RunID: runID, Experts: h.experts(runID), Call: c.ToolCall, Grants: h.grantsOf(h.runs[runID].Expert.Key)}, nil
+}
+
+// Decided notes the decision about a call, which the remote engine is told. It holds until the call
+// starts, or until the next decision.
+func (f *Follower) Decided(request CallRequest, d Decision) {
+	f.decided[waitingKey{request.RunID, request.Call.ID}] = d
+}
+
+// UserRequest returns what the remote engine wants to ask the user about a call: whether it can be
+// carried out, or what the user answers to it.
+func (f *Follower) UserRequest(runID, callID string) (event.Request, error) {
+	c, ok := f.openCall(runID, callID)
+	request := event.Request{JobID: f.spec.JobID, RunID: runID, ExpertKey: f.recorder.history.runs[runID].Expert.Key}
+	switch {
+	case !ok:
+	case c.waits():
+		request.Approval = &event.Approval{
+			Call: c.ToolCall, Experts: f.recorder.history.experts(runID),
+			Sandbox: f.decided[waitingKey{runID, callID}].Sandbox, ApprovalRequested: c.Approval.ApprovalRequested,
+		}
+		return request, nil
+	case f.isQuestion(request.ExpertKey, c.ToolCall):
+		request.Question = c.ToolCall
+		return request, nil
+	}
+	return event.Request{}, forged("it asks the user about a call that does not wait")
+}
+
+// Answered notes what the user said to a request, which the remote engine is told.
+func (f *Follower) Answered(request event.Request, answer event.Answer) {
+	if a := request.Approval; a != nil {
+		f.answers[waitingKey{request.RunID, a.Call.ID}] = event.ApprovalAnswered{
+			ToolCallID: a.Call.ID, Digest: a.Digest, Allow: answer.Allow, By: event.ByUser, Scope: answer.Scope, Reason: answer.Reason,
+		}
+	}
+}
+
+// openCall returns a call of a Run of this execution that has no result yet.
+func (f *Follower) openCall(runID, callID string) (Call, bool) {
+	calls := f.recorder.history.runs[runID].open()
+	i := slices.IndexFunc(calls, func(c Call) bool { return c.ID == callID && c.Result == nil })
+	if i < 0 || !f.started[runID] {
+		return Call{}, false
+	}
+	return calls[i], true
+}
+
+// isQuestion reports whether an Expert has a tool that the user answers.
+func (f *Follower) isQuestion(expertKey string, call event.ToolCall) bool {
+	e, ok := f.spec.Lookup(expertKey)
+	if !ok {
+		return false
+	}
+	k, ok := e.Skill(call.SkillName)
+	return ok && k.Type == expert.InteractiveSkill
+}
+
+// experts returns the keys of the Experts from the coordinator to that of a Run.
+func (h *History) experts(runID string) []string {
+	var keys []string
+	for id := runID; id != "" && len(keys) <= len(h.runs); id = h.runs[id].parentID() { // a damaged journal can have a cycle
+		keys = append(keys, h.runs[id].Expert.Key)
+	}
+	slices.Reverse(keys)
+	return keys
+}
+
+// admitApproval returns an event about an approval as it is recorded: what the host itself has
+// decided and asked.
+func (f *Follower) admitApproval(e event.Event) (event.Event, error) {
+	if f.parts.Approvals == nil {
+		return e, nil
+	}
+	switch b := e.Body.(type) {
+	case event.ApprovalRequested:
+		d, ok := f.decided[waitingKey{e.RunID, b.ToolCallID}]
+		if _, open := f.openCall(e.RunID, b.ToolCallID); !ok || !open || d.Do != job.Ask || d.Digest != b.Digest {
+			return e, forged("it asks about a call that need not be asked about")
+		}
+		e.Body = event.ApprovalRequested{
+			ToolCallID: b.ToolCallID, Effect: f.parts.redactEffect(d.Effect), Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once,
+		}
+	case event.ApprovalAnswered:
+		key := waitingKey{e.RunID, b.ToolCallID}
+		if own, ok := f.answers[key]; ok && own.Digest == b.Digest && own.Allow == b.Allow {
+			e.Body = own
+			delete(f.answers, key)
+		} else if b.Allow || b.By != event.ByTimeout {
+			return e, forged("it reports an answer that the user did not give")
+		}
+	case event.StartToolCall:
+		by, ok := f.allows(e.RunID, b.ToolCallID)
+		if !ok {
+			return e, forged("it starts a call that was not allowed")
+		}
+		delete(f.decided, waitingKey{e.RunID, b.ToolCallID})
+		b.AllowedBy = by
+		e.Body = b
+	}
+	return e, nil
+}
+
+// allows reports whether a call can start: the host allowed it, or the user did since the host asked.
+func (f *Follower) allows(runID, callID string) (by string, ok bool) {
+	d, decided := f.decided[waitingKey{runID, callID}]
+	c, open := f.openCall(runID, callID)
+	switch {
+	case !decided || !open:
+		return "", false
+	case d.Do == job.Allow:
+		return d.By, true
+	case d.Do == job.Ask && c.Approval != nil && c.Approval.Digest == d.Digest && c.Answer != nil && c.Answer.Allow:
+		return c.Answer.By, true
+	}
+	return "", false
+}
