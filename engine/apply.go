@@ -33,7 +33,7 @@ func (s State) apply(e event.Event) State {
 	case event.ApprovalRequested:
 		// Only a call that can be repeated is asked about after it has started.
 		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) {
-			c.Approval, c.Answer, c.Started = &ApprovalRequest{b, e.Timestamp}, nil, false
+			c.Approval, c.Answer, c.Started = &b, nil, false
 		})
 	case event.ApprovalAnswered:
 		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
@@ -71,8 +70,6 @@ const (
 	maxDenials = 10
 	// maxWaiting is how many calls of a job can wait for the user at the same time.
 	maxWaiting = 256
-	// ApprovalTimeout is how long a call waits for an answer before it counts as denied.
-	ApprovalTimeout = 7 * 24 * time.Hour
 )
 
 // isAllowed reports whether a call can be started.
@@ -149,7 +146,7 @@ func (r *run) decideCall(ctx context.Context, c Call) event.Body {
 		d.By = c.Answer.By
 		r.inFlight.decisions[c.ID], r.inFlight.stages[c.ID] = d, stageAllowed
 		return nil
-	case c.Approval.expired(r.parts.Source.Now()):
+	case expired(c.Approval, r.parts.Source.Now()):
 		return event.ApprovalAnswered{ToolCallID: c.ID, Digest: d.Digest, By: event.ByTimeout, Reason: "no answer came in time"}
 	}
 	r.inFlight.stages[c.ID] = stageAsked
@@ -164,7 +161,7 @@ func (r *run) requestApproval(c Call, d Decision) event.Body {
 		return r.deny(c, "denied by a rule", "too many calls wait for the user already")
 	}
 	r.inFlight.stages[c.ID] = stageAsked
-	return event.ApprovalRequested{ToolCallID: c.ID, Effect: d.Effect, Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once}
+	return event.ApprovalRequested{ToolCallID: c.ID, Effect: d.Effect, Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once, Expires: expiry(r.spec, r.parts.Source.Now())}
 }
 
 // noOtherWay follows the reason of a denial. It says nothing about rules: a model that knows them
@@ -194,7 +191,7 @@ func (r *run) askApproval(ctx context.Context, c Call) (event.Body, error) {
 	asking, answered := r.exec.inbox.await(ctx, r.runID, c.ID)
 	defer answered()
 	answer, err := r.askUser(asking, event.Request{Approval: &event.Approval{
-		Call: c.ToolCall, Experts: r.experts(), Sandbox: r.inFlight.decisions[c.ID].Sandbox, ApprovalRequested: c.Approval.ApprovalRequested,
+		Call: c.ToolCall, Experts: r.experts(), Sandbox: r.inFlight.decisions[c.ID].Sandbox, ApprovalRequested: *c.Approval,
 	}})
 	r.inFlight.undecide() // time has passed, and the answer can be about several calls
 	if s, ok := r.recorder.state(r.runID); ok && !s.waitsFor(c.ID) {

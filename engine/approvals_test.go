@@ -286,7 +286,7 @@ func TestGrantForJob(t *testing.T) {
 
 // A call that a rule asks about each time has no use for a grant, and one of another journal is void.
 func TestGrantsThatDoNotCount(t *testing.T) {
-	call := Call{ToolCall: event.ToolCall{ID: "c1", ToolName: "act"}, Approval: &ApprovalRequest{}}
+	call := Call{ToolCall: event.ToolCall{ID: "c1", ToolName: "act"}, Approval: &event.ApprovalRequested{}}
 	before := State{RunID: "r"}
 	for _, tt := range []struct {
 		once   bool
@@ -301,7 +301,7 @@ func TestGrantsThatDoNotCount(t *testing.T) {
 		{answer: event.ApprovalAnswered{Allow: true, Scope: event.ScopeJob, Digest: "other"}},
 		{answer: event.ApprovalAnswered{Allow: true, Scope: event.ScopeJob}, once: true},
 	} {
-		call.Approval = &ApprovalRequest{ApprovalRequested: event.ApprovalRequested{Once: tt.once}}
+		call.Approval = &event.ApprovalRequested{Once: tt.once}
 		before.Step.Calls = []Call{call}
 		tt.answer.ToolCallID = "c1"
 		e := event.Event{RunID: "r", Body: tt.answer}
@@ -430,7 +430,7 @@ func TestApprovalExpires(t *testing.T) {
 	b := newBench(t, does(`act {"n":1}`), says("done"))
 	b.approvals = &referee{do: asksAct}
 	r := b.must(job.Input{Query: "go"})
-	b.source = FixedSource(b.source.Now().Add(ApprovalTimeout + time.Millisecond))
+	b.source = FixedSource(b.source.Now().Add(job.DefaultApprovalTimeout + time.Millisecond))
 	b.source.(*fixed).ids = 1000
 	err := RecordAnswers(t.Context(), b.store, b.source, "job", []RunAnswer{{r.RunID, event.ApprovalAnswered{ToolCallID: "c1", Digest: r.Waiting[0].Request.Digest, Allow: true}}})
 	if !errors.As(err, new(*AnswerError)) {

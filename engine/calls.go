@@ -18,14 +18,8 @@ type Call struct {
 	Child   *event.DelegateRun // the Run that works on it, if it is a call of a delegate
 	Result  *event.ToolResult
 
-	Approval *ApprovalRequest        // the newest question to the user about it
-	Answer   *event.ApprovalAnswered // to that question
-}
-
-// An ApprovalRequest is a recorded question to the user, and when it was asked.
-type ApprovalRequest struct {
-	event.ApprovalRequested
-	At int64 // milliseconds since 1970
+	Approval *event.ApprovalRequested // the newest question to the user about it
+	Answer   *event.ApprovalAnswered  // to that question
 }
 
 // waits reports whether a call waits for the permission of the user.

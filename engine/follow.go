@@ -33,10 +33,10 @@ type Follower struct {
 	ended    bool              // the coordinator has ended for good
 
 	snapshots *snapshotter
-	touched   map[string]bool // Runs that started a call in their present step
-	limit     *LimitError     // that the host met
-	decided map[waitingKey]Decision               // about calls that have not started
-	answers map[waitingKey]event.ApprovalAnswered // of the user, until the remote engine records them
+	touched   map[string]bool                       // Runs that started a call in their present step
+	limit     *LimitError                           // that the host met
+	decided   map[waitingKey]Decision               // about calls that have not started
+	answers   map[waitingKey]event.ApprovalAnswered // of the user, until the remote engine records them
 }
 
 // Follow plans the job and returns its Follower. An error means that the job is invalid and

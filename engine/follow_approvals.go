@@ -39,7 +39,7 @@ func (f *Follower) UserRequest(runID, callID string) (event.Request, error) {
 	case c.waits():
 		request.Approval = &event.Approval{
 			Call: c.ToolCall, Experts: f.recorder.history.experts(runID),
-			Sandbox: f.decided[waitingKey{runID, callID}].Sandbox, ApprovalRequested: c.Approval.ApprovalRequested,
+			Sandbox: f.decided[waitingKey{runID, callID}].Sandbox, ApprovalRequested: *c.Approval,
 		}
 		return request, nil
 	case f.isQuestion(request.ExpertKey, c.ToolCall):
@@ -102,6 +102,7 @@ func (f *Follower) admitApproval(e event.Event) (event.Event, error) {
 		}
 		e.Body = event.ApprovalRequested{
 			ToolCallID: b.ToolCallID, Effect: f.parts.redactEffect(d.Effect), Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once,
+			Expires: expiry(&f.spec, f.parts.Source.Now()),
 		}
 	case event.ApprovalAnswered:
 		key := waitingKey{e.RunID, b.ToolCallID}

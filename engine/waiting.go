@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A WaitingCall is a tool call that waits for the user's permission.
@@ -12,14 +14,17 @@ type WaitingCall struct {
 	RunID   string
 	Experts []string // keys, from the coordinator to the one that calls
 	Call    event.ToolCall
-	Request ApprovalRequest
+	Request event.ApprovalRequested
 }
 
 // Expired reports whether the call waits for so long that it counts as denied.
-func (w WaitingCall) Expired(now time.Time) bool { return w.Request.expired(now) }
+func (w WaitingCall) Expired(now time.Time) bool { return expired(&w.Request, now) }
 
-func (a ApprovalRequest) expired(now time.Time) bool {
-	return now.Sub(time.UnixMilli(a.At)) > ApprovalTimeout
+func expired(a *event.ApprovalRequested, now time.Time) bool { return now.UnixMilli() > a.Expires }
+
+// expiry returns when a question that is asked now counts as denied.
+func expiry(s *job.Spec, now time.Time) int64 {
+	return now.Add(cmp.Or(s.Approvals.Timeout, job.DefaultApprovalTimeout)).UnixMilli()
 }
 
 // Waiting returns the calls that wait for the user's permission where the job would be continued,

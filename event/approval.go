@@ -83,6 +83,7 @@ type ApprovalRequested struct {
 	Rule       string    `json:"rule"`          // what decided to ask
 	Why        string    `json:"why,omitzero"`  // of the rule
 	Once       bool      `json:"once,omitzero"` // the answer holds for this call only
+	Expires    int64     `json:"expires"`       // when it counts as denied, in milliseconds since the Unix epoch
 	Extra
 }
 

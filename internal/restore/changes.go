@@ -91,11 +91,7 @@ func Since(ctx context.Context, files string, spec job.Spec, target engine.FileS
 	if err != nil {
 		return nil, err
 	}
-	options, err := runtimes.SnapshotOptions(spec, capturesEnv(was))
-	if err != nil {
-		return nil, err
-	}
-	taker := store.Taker(spec.Workspace.Dir, options)
+	taker := store.Taker(spec.Workspace.Dir, runtimes.SnapshotOptions(spec, capturesEnv(was)))
 	now, err := taker.Take(ctx)
 	if err != nil {
 		return nil, err

@@ -138,9 +138,7 @@ func (f *fixture) start(task string) *work {
 	f.check(err)
 	w.files, err = snapshot.Open(f.t.Context(), f.place.Files())
 	f.check(err)
-	options, err := runtimes.SnapshotOptions(f.spec, true)
-	f.check(err)
-	w.taker = w.files.Taker(f.dir, options)
+	w.taker = w.files.Taker(f.dir, runtimes.SnapshotOptions(f.spec, true))
 	spec, err := f.spec.Recorded()
 	f.check(err)
 	w.add(event.StartRun{

@@ -103,11 +103,7 @@ func (s *Session) look(ctx context.Context, p *Plan, target snapshot.Tree) (err 
 	if err != nil {
 		return err
 	}
-	options, err := runtimes.SnapshotOptions(s.spec, capturesEnv(target, last))
-	if err != nil {
-		return err
-	}
-	p.taker = s.files.Taker(s.Workspace, options)
+	p.taker = s.files.Taker(s.Workspace, runtimes.SnapshotOptions(s.spec, capturesEnv(target, last)))
 	if p.now, err = p.taker.Take(ctx); err != nil {
 		return err
 	}

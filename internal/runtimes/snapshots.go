@@ -3,7 +3,6 @@ package runtimes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -30,63 +29,29 @@ type Snapshots struct {
 
 // NewSnapshots returns what stores the states of the workspace of a job, and nil if nothing is to be
 // stored. envFiles says that programs of the job can change env files, so that these are stored, too.
-func NewSnapshots(spec job.Spec, parts engine.Parts, envFiles bool) (*Snapshots, error) {
+func NewSnapshots(spec job.Spec, parts engine.Parts, envFiles bool) *Snapshots {
 	if parts.SnapshotDir == "" || spec.Snapshots.Mode == job.SnapshotsOff {
-		return nil, nil
+		return nil
 	}
-	options, err := SnapshotOptions(spec, envFiles)
-	if err != nil {
-		return nil, err
-	}
-	return &Snapshots{dir: parts.SnapshotDir, workspace: spec.Workspace.Dir, options: options}, nil
+	return &Snapshots{dir: parts.SnapshotDir, workspace: spec.Workspace.Dir, options: SnapshotOptions(spec, envFiles)}
 }
 
 // SnapshotOptions returns what the snapshots of a job capture. What tools cannot reach is perstack's
 // own, apart from env files, which have a rule of their own.
-func SnapshotOptions(spec job.Spec, envFiles bool) (snapshot.Options, error) {
+func SnapshotOptions(spec job.Spec, envFiles bool) snapshot.Options {
+	said := spec.Snapshots.Or(job.DefaultSnapshots())
 	o := snapshot.Defaults()
-	o.EnvFiles = envFiles
-	said := spec.Snapshots
-	for _, limit := range []struct {
-		to   *int64
-		said int64
-	}{{&o.MaxFileBytes, said.MaxFileBytes}, {&o.MaxBytes, said.MaxSnapshotBytes}} {
-		if limit.said > 0 {
-			*limit.to = limit.said
-		}
-	}
-	if said.MaxEntries > 0 {
-		o.MaxEntries = said.MaxEntries
-	}
-	var globs []workspace.Glob
-	for _, pattern := range said.Exclude {
-		glob, err := workspace.ParseGlob(pattern)
-		if err != nil {
-			return o, fmt.Errorf("exclude of [snapshots]: %q %w", pattern, err)
-		}
-		globs = append(globs, glob)
-	}
+	o.EnvFiles, o.MaxFileBytes, o.MaxBytes, o.MaxEntries = envFiles, said.MaxFileBytes, said.MaxSnapshotBytes, said.MaxEntries
 	hidden := make(map[string]bool)
 	for _, path := range spec.Workspace.Hidden {
 		if rest, ok := userfile.Below(spec.Workspace.Dir, path); ok && !workspace.IsEnvFile(filepath.Base(path)) {
 			hidden[filepath.ToSlash(rest)] = true
 		}
 	}
-	if len(hidden)+len(globs) == 0 {
-		return o, nil
+	if len(hidden)+len(said.Exclude) > 0 {
+		o.Exclude = func(path string) bool { return hidden[path] || said.Excludes(path) }
 	}
-	o.Exclude = func(path string) bool {
-		if hidden[path] {
-			return true
-		}
-		for _, g := range globs {
-			if g.Match(path, false) || g.Match(path, true) {
-				return true
-			}
-		}
-		return false
-	}
-	return o, nil
+	return o
 }
 
 // Take implements [engine.Snapshots].

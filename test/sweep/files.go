@@ -29,14 +29,12 @@ func (f *watchedFiles) Take(ctx context.Context) (event.WorkspaceSnapshot, error
 }
 
 // storeFiles makes a job store the states of its workspace.
-func (v *victim) storeFiles(spec job.Spec, parts *engine.Parts) error {
+func (v *victim) storeFiles(spec job.Spec, parts *engine.Parts) {
 	if !v.job.Files {
-		return nil
+		return
 	}
 	parts.SnapshotDir = filepath.Join(v.points.dir, filesName)
-	s, err := runtimes.NewSnapshots(spec, *parts, false)
-	parts.Snapshots = &watchedFiles{s, v.points}
-	return err
+	parts.Snapshots = &watchedFiles{runtimes.NewSnapshots(spec, *parts, false), v.points}
 }
 
 // checkFiles finds states of the journal that are not stored, calls that change files without a

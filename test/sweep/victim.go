@@ -107,9 +107,7 @@ func (v *victim) work(ctx context.Context) error {
 			return err
 		}
 		spec, parts := v.spec(input), v.parts()
-		if err := v.storeFiles(spec, &parts); err != nil {
-			return err
-		}
+		v.storeFiles(spec, &parts)
 		_, err = engine.Execute(ctx, spec, parts, v.skills)
 		if errors.Is(err, context.Canceled) {
 			return nil // it was told to stop before it had begun

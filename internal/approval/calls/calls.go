@@ -123,21 +123,12 @@ func (c *call) isRemote() bool {
 	return c.skill != nil && (c.skill.Type == expert.SSESkill || c.skill.Type == expert.HTTPSkill)
 }
 
-// classes has the base tools. Those that only change the conversation count as reading.
-var classes = map[string]approval.Class{
-	"attemptCompletion": approval.Reads, "clearTodo": approval.Reads, "think": approval.Reads, "todo": approval.Reads,
-	"getFileInfo": approval.Reads, "glob": approval.Reads, "grep": approval.Reads, "healthCheck": approval.Reads, "listDirectory": approval.Reads,
-	"readImageFile": approval.Reads, "readPdfFile": approval.Reads, "readTextFile": approval.Reads,
-	"appendTextFile": approval.Writes, "createDirectory": approval.Writes, "deleteDirectory": approval.Writes, "deleteFile": approval.Writes,
-	"editTextFile": approval.Writes, "moveFile": approval.Writes, "writeTextFile": approval.Writes,
-}
-
 // class returns what kind of effect the call has.
 func (c *call) class() approval.Class {
-	if class, known := classes[c.request.Call.ToolName]; known && c.isBuiltIn() {
-		return class
+	if !c.isBuiltIn() {
+		return approval.Starts
 	}
-	return approval.Starts
+	return approval.BaseClass(c.request.Call.ToolName)
 }
 
 // readHints reads what a server says about its tool. A hint that makes a call look dangerous counts

@@ -174,7 +174,7 @@ func (o *AnswerOptions) remember(ctx context.Context, jobID string, picked []eng
 		return err
 	}
 	for _, w := range picked {
-		if err := stored.Remember(ctx, o.Scope, jobID, w.Experts, w.Call, w.Request.ApprovalRequested); err != nil {
+		if err := stored.Remember(ctx, o.Scope, jobID, w.Experts, w.Call, w.Request); err != nil {
 			return err
 		}
 	}

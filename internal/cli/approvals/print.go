@@ -43,7 +43,7 @@ func describe(out *strings.Builder, w engine.WaitingCall) {
 	row("path", line(e.Path))
 	row("rule", line(w.Request.Rule))
 	row("why", line(w.Request.Why))
-	row("asked", time.UnixMilli(w.Request.At).UTC().Format(time.DateTime)+" UTC")
+	row("expires", time.UnixMilli(w.Request.Expires).UTC().Format(time.DateTime)+" UTC")
 	switch {
 	case e.Diff != "":
 		for text := range strings.SplitSeq(strings.TrimSuffix(e.Diff, "\n"), "\n") {
@@ -65,12 +65,12 @@ type row struct {
 	Rule    string         `json:"rule"`
 	Why     string         `json:"why,omitzero"`
 	Once    bool           `json:"once,omitzero"`
-	AskedAt int64          `json:"askedAt"` // milliseconds since 1970
+	Expires int64          `json:"expires"` // milliseconds since 1970
 }
 
 func asJSON(jobID string, w engine.WaitingCall) string {
 	r := w.Request
-	return encode(row{jobID, w.RunID, w.Experts, w.Call, r.Effect, r.Digest, r.Rule, r.Why, r.Once, r.At})
+	return encode(row{jobID, w.RunID, w.Experts, w.Call, r.Effect, r.Digest, r.Rule, r.Why, r.Once, r.Expires})
 }
 
 // encode writes a value on one line.

@@ -52,7 +52,7 @@ to write rules, and what they do not prevent.`,
   perstack rules --json
   perstack rules test -- exec git push origin main
   perstack rules revoke k3v9a2xq`,
-		Args: host.NoArgs("to see which rule decides about a call, use: perstack rules test"),
+		Args:              host.NoArgs("to see which rule decides about a call, use: perstack rules test"),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return h.RefuseInJob(cmd) },
 
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), opts) },

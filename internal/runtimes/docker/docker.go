@@ -86,11 +86,7 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 }
 
 func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
-	stored, err := runtimes.NewSnapshots(r.spec, r.parts, false) // no program of a container sees env files
-	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
-	}
-	if stored != nil {
+	if stored := runtimes.NewSnapshots(r.spec, r.parts, false); stored != nil { // no program of a container sees env files
 		r.parts.Snapshots = stored
 		defer runtimes.CloseSnapshots(stored, r.parts.Log)
 	}

@@ -43,11 +43,7 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 	defer at.close()
 	site, files := at.site, at.site.Workspace
 	if parts.Container == nil { // else the host stores files
-		stored, err := runtimes.NewSnapshots(spec, parts, spec.Isolation.Sandbox != expert.SandboxFull)
-		if err != nil {
-			return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
-		}
-		if stored != nil {
+		if stored := runtimes.NewSnapshots(spec, parts, spec.Isolation.Sandbox != expert.SandboxFull); stored != nil {
 			parts.Snapshots = stored
 			defer runtimes.CloseSnapshots(stored, parts.Log)
 		}
