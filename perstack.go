@@ -128,27 +128,16 @@ func Run(ctx context.Context, spec job.Spec, parts Parts) iter.Seq2[event.Event,
 	}
 }
 
-// run completes Spec and parts, and hands them to a runtime. While the job runs, no files of its
-// workspace are restored.
-func run(ctx context.Context, spec job.Spec, parts Parts) (_ Result, err error) {
-	spec, parts, err = complete(ctx, spec, parts)
+// run completes Spec and parts, and hands them to a runtime.
+func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
+	spec, parts, err := complete(ctx, spec, parts)
 	if err != nil {
 		return Result{}, inputError(err)
-	}
-	if parts.Container == nil {
-		if err := engine.CheckExists(ctx, spec, parts.Store); err != nil {
-			return Result{}, err
-		}
-		lock, err := restore.Enter(ctx, parts.StateDir, spec.Workspace.Dir)
-		if err != nil {
-			return Result{}, inputError(err)
-		}
-		defer leave(ctx, lock, spec, parts)
 	}
 	runtimes.HideSecrets(parts.Secrets, spec, func(name string) string { return parts.Variables(name).Value })
 	switch {
 	case spec.Runtime == job.Docker && parts.Container == nil:
-		return docker.Run(ctx, spec, parts)
+		return inWorkspace(ctx, spec, parts, docker.Run)
 	case spec.Runtime != job.Local && spec.Runtime != job.Docker: // in its container, a job runs locally
 		return Result{}, inputError(fmt.Errorf("no runtime is called %q", spec.Runtime))
 	}
@@ -157,7 +146,23 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (_ Result, err error) 
 			return Result{}, inputError(err)
 		}
 	}
-	return local.Run(ctx, spec, parts)
+	if parts.Container != nil { // its host has the lock
+		return local.Run(ctx, spec, parts)
+	}
+	return inWorkspace(ctx, spec, parts, local.Run)
+}
+
+// inWorkspace runs a job in its workspace, in which no files are restored meanwhile.
+func inWorkspace(ctx context.Context, spec job.Spec, parts Parts, run func(context.Context, job.Spec, Parts) (Result, error)) (Result, error) {
+	if err := engine.CheckExists(ctx, spec, parts.Store); err != nil { // before the lock is made
+		return Result{}, err
+	}
+	lock, err := restore.Enter(ctx, parts.StateDir, spec.Workspace.Dir)
+	if err != nil {
+		return Result{}, inputError(err)
+	}
+	defer leave(ctx, lock, spec, parts)
+	return run(ctx, spec, parts)
 }
 
 // leave releases the workspace of a job that has ended, and removes stored files if there are too
