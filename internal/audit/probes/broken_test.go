@@ -191,6 +191,12 @@ var breaks = map[string]func(t *testing.T, m *Machine){
 			return slices.DeleteFunc(refused, func(path string) bool { return strings.Contains(path, "sub") }), err
 		}
 	},
+	"W6": func(_ *testing.T, m *Machine) {
+		m.Parts.Ask = func(ctx context.Context, spec job.Spec, with model.Model, environ []string, approver engine.Approver) (engine.Result, error) {
+			spec.Approvals = job.Approvals{}
+			return askJob(ctx, spec, with, environ, approver)
+		}
+	},
 	"W7": func(_ *testing.T, m *Machine) {
 		m.Parts.Undo = func(ctx context.Context, j UndoJob) ([]string, error) {
 			_, err := undo(ctx, UndoJob{j.Workspace, j.Store, func() error { return errors.Join(j.Job(), j.Others()) }, func() error { return nil }})

@@ -98,6 +98,7 @@ type Parts struct {
 	Watch  func(context.Context, TrustJob) (refused []string, err error)
 	Asks   func(*manifest.Config) []string // what a project needs consent for
 	Undo   func(context.Context, UndoJob) (conflicts []string, err error)
+	Ask    func(context.Context, job.Spec, model.Model, []string, engine.Approver) (engine.Result, error)
 
 	// Job runs a job with a model.
 	Job func(context.Context, job.Spec, model.Model, []string) (engine.Result, error)
@@ -181,7 +182,7 @@ func Real(supervisor *sandbox.Supervisor) Parts {
 		},
 		MCP:   func(o mcp.Options) skill.Skill { o.Commands = supervisor; return mcp.New(o) },
 		Store: func(dir string, s *store.Sealer) store.Store { return file.New(dir, nil).WithSeal(s) },
-		Clean: terminal.Clean, Redact: redact, Watch: watch, Asks: asks, Undo: undo,
+		Clean: terminal.Clean, Redact: redact, Watch: watch, Asks: asks, Undo: undo, Ask: askJob,
 		Job:   runJob,
 		Level: offered(), SelfTest: sandbox.Complete,
 		Confine: func(p policy.Policy) *policy.Policy { return &p },
