@@ -3,9 +3,11 @@
 package restore_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +57,7 @@ func TestSafetyIsKeptForAWhile(t *testing.T) {
 	f.write("a", noise(1))
 	f.run("task", func(w *work) { w.call(func() { f.write("a", noise(2)) }) })
 	f.write("a", noise(3))
+	f.write("mine", "user")
 	result, err := f.undo(rewind.Options{Force: true})
 	f.check(err)
 	day := 24 * time.Hour
@@ -71,13 +74,37 @@ func TestSafetyIsKeptForAWhile(t *testing.T) {
 	if _, err = s.Plan(t.Context(), result.Safety, rewind.Options{}); err == nil || !strings.Contains(err.Error(), "are not stored any more") {
 		t.Errorf("%v", err)
 	}
-	f.check(s.Close())
-	s = f.open()
-	_, err = f.apply(s, s.History.Files()[1], rewind.Options{Force: true})
+	// What the undo left is a state like others.
+	all := s.History.Files()
+	_, err = s.Plan(t.Context(), all[len(all)-1], rewind.Options{})
+	f.check(err)
+	_, err = f.apply(s, all[1], rewind.Options{Force: true})
 	f.check(err)
 	f.check(s.Close())
 	if f.read("a") != strings.TrimSpace(noise(2)) {
 		t.Error("what the run left cannot be restored")
+	}
+}
+
+// An edit of the user between two changes of the job is in a state that was removed. It is not lost
+// all the same.
+func TestEditsInRemovedStates(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "original")
+	f.write("noise", noise(1))
+	f.run("task", func(w *work) {
+		w.call(func() { f.write("noise", noise(2)) })
+		f.write("a", "user")
+		w.call(func() { f.write("noise", noise(3)) })
+	})
+	f.check(restore.Limit(t.Context(), f.journals(), f.place.Files(), 1, f.source.Now()))
+	_, err := f.undo(rewind.Options{})
+	var refused *restore.RefusedError
+	if !errors.As(err, &refused) || !slices.Equal(refused.Conflicts, []string{"a", "noise"}) {
+		t.Errorf("%v", err)
+	}
+	if is := f.read("a"); is != "user" {
+		t.Errorf("a is %s", is)
 	}
 }
 

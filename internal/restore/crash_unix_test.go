@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/restore"
+	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
 )
 
@@ -27,6 +29,7 @@ func TestKilledRestores(t *testing.T) {
 		began := 0
 		for step := 1; ; step++ {
 			f, before, after := prepared(t)
+			f.leaveNote()
 			killed := f.die("restore", step)
 			f.write("mine", "user")
 			f.check(os.WriteFile(filepath.Join(before, "mine"), []byte("user"), 0o644))
@@ -80,6 +83,15 @@ func prepared(t *testing.T) (f *fixture, before, after string) {
 		})
 	})
 	return f, before, f.copy()
+}
+
+// leaveNote leaves a note about a restore that was not written to its end.
+func (f *fixture) leaveNote() {
+	f.t.Helper()
+	path, err := state.Dir(f.stateDir).WorkspaceLock(f.dir)
+	f.check(err)
+	f.check(os.MkdirAll(filepath.Dir(path), 0o700))
+	f.check(os.WriteFile(path, []byte(`{"storage":"`+strings.Repeat("x", 5000)), 0o600))
 }
 
 // begun reports whether a restore has begun and not ended.
