@@ -121,3 +121,23 @@ func TestRefusedByLocksOfGit(t *testing.T) {
 		}
 	}
 }
+
+// The repository of a linked worktree lies elsewhere. Files are restored, git is not, and that is said.
+func TestRepositoryOutside(t *testing.T) {
+	f := newFixture(t)
+	repository := t.TempDir()
+	f.sh("cd " + repository + "; git init -qb main .; echo 0 > a; git add a; git commit -qm 0; git worktree add -qb side " + f.dir)
+	f.run("task", func(w *work) { w.call(func() { f.sh("echo 1 > a; git commit -qam 1") }) })
+	s := f.open()
+	defer s.Close()
+	plan, err := s.Plan(t.Context(), s.History.Files()[0], rewind.Options{})
+	f.check(err)
+	if !plan.GitOutside {
+		t.Error("the plan does not say that the repository is elsewhere")
+	}
+	_, err = s.Apply(t.Context(), plan)
+	f.check(err)
+	if is, log := f.read("a"), f.output("git log --format=%s"); is != "0" || log != "1\n0\n" {
+		t.Errorf("a is %s, the log is %q", is, log)
+	}
+}

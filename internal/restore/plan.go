@@ -22,6 +22,8 @@ type Plan struct {
 	Target engine.FileState
 	// Others are the paths that others changed since the target, and that stay as they are.
 	Others []string
+	// GitOutside says that a repository lies outside of the workspace, and stays as it is.
+	GitOutside bool
 
 	taker    *snapshot.Taker
 	now      snapshot.Snapshot
@@ -93,6 +95,7 @@ func (s *Session) Plan(ctx context.Context, target engine.FileState, o rewind.Op
 			return nil, err
 		}
 	}
+	p.GitOutside = p.now.GitOutside
 	p.note(goal, work, o)
 	return p, nil
 }

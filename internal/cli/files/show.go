@@ -106,11 +106,13 @@ type Report struct {
 	Others []string // what others changed, which stays
 	Left   []snapshot.Skipped
 	Kept   []string // refs that keep commits
+
+	GitOutside bool // the repository lies outside of the workspace
 }
 
 // NewReport says what a plan does.
 func NewReport(s *restore.Session, p *restore.Plan) (Report, error) {
-	r := Report{Rows: Rows(Reverse(p.Changes)), Others: p.Others, Left: p.Left}
+	r := Report{Rows: Rows(Reverse(p.Changes)), Others: p.Others, Left: p.Left, GitOutside: p.GitOutside}
 	for i, row := range r.Rows {
 		from, to, err := s.Branches(p.Plan, row.Path)
 		if err != nil {
@@ -151,6 +153,9 @@ func (r Report) Write(w io.Writer, what string) error {
 			names[i] = terminal.ShellJoin(path)
 		}
 		fmt.Fprintf(&out, "you changed %s yourself, %s: %s\n", wording.Count(n, "file"), they, Join(names, " "))
+	}
+	if r.GitOutside {
+		out.WriteString("git: the repository lies outside of the workspace, and stays as it is\n")
 	}
 	out.WriteString(LeftText(r.Left))
 	_, err := io.WriteString(w, out.String())
