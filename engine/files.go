@@ -69,6 +69,7 @@ func (f *fileHistory) apply(r store.Record, runs map[string]State) {
 		if f.restore != nil {
 			f.states = append(f.states, FileState{Seq: r.Seq, Tree: f.restore.Goal, Restored: f.restore.Target})
 			f.restore = nil
+			f.called, f.crashed = false, false
 		}
 	}
 }
@@ -95,6 +96,12 @@ func author(b event.WorkspaceSnapshot) Author {
 
 // Files returns the states of the workspace that the job recorded, oldest first.
 func (h *History) Files() []FileState { return h.files.states }
+
+// FilesUnsure reports that calls ran after the newest state, and that the process died before it could
+// store another one. What differs from that state can be the work of the job or of others.
+func (h *History) FilesUnsure() bool {
+	return h.files.crashed || h.files.called && len(h.Open()) > 0
+}
 
 // FilesBefore returns the newest state before a record: that of a checkpoint if seq is its record.
 func (h *History) FilesBefore(seq int64) (FileState, bool) {

@@ -65,7 +65,7 @@ func (s *Session) recordSafety(ctx context.Context, p *Plan) (engine.FileState, 
 		return newest(), nil
 	}
 	body := runtimes.Describe(p.now)
-	body.Reason, body.Outside, body.Unsure, body.Busy = event.SnapshotSafety, true, len(s.busy) > 0, s.busy
+	body.Reason, body.Outside, body.Unsure = event.SnapshotSafety, !s.unsure, s.unsure
 	err := s.append(ctx, body)
 	return newest(), err
 }

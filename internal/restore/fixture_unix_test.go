@@ -180,6 +180,7 @@ func (w *work) call(do func()) {
 	w.f.t.Helper()
 	w.begin()
 	do()
+	w.end()
 	w.take(event.SnapshotCheckpoint, false)
 }
 
@@ -191,6 +192,12 @@ func (w *work) begin() {
 	id := fmt.Sprint("call", w.f.calls)
 	w.add(event.CallTools{NewMessage: &event.Message{ID: "m", Type: event.ExpertMessage}, ToolCalls: []event.ToolCall{{ID: id, SkillName: event.BaseSkill, ToolName: "exec"}}})
 	w.add(event.StartToolCall{ToolCallID: id})
+}
+
+// end records that the call has ended.
+func (w *work) end() {
+	w.f.t.Helper()
+	w.add(event.EndToolCall{ToolResult: event.ToolResult{ID: fmt.Sprint("call", w.f.calls), SkillName: event.BaseSkill, ToolName: "exec"}})
 }
 
 func (f *fixture) open() *restore.Session {

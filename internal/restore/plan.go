@@ -81,7 +81,7 @@ func (s *Session) Plan(ctx context.Context, target engine.FileState, o rewind.Op
 	if err != nil {
 		return nil, err
 	}
-	states = append(states, rewind.State{Tree: p.now.Tree, Others: true, Job: len(s.busy) > 0})
+	states = append(states, rewind.State{Tree: p.now.Tree, Others: true, Job: s.unsure})
 	work, err := rewind.WorkOf(s.files, states)
 	if err != nil {
 		return nil, err

@@ -68,9 +68,8 @@ type Session struct {
 	lock    *Lock
 	journal store.Journal
 	files   *snapshot.Store
-	runID   string   // of the newest record
-	seq     int64    // of it
-	busy    []string // calls that ran when the process of the job died
+	runID   string // of the newest record
+	unsure  bool   // who changed files since the newest state is not known
 }
 
 // Options say whose files are restored.
@@ -164,13 +163,7 @@ func open(ctx context.Context, o Options, lock *Lock) (_ *Session, err error) {
 		return nil, err
 	}
 	s.Workspace = s.spec.Workspace.Dir
-	for _, run := range s.History.Open() {
-		for _, call := range run.Step.Calls {
-			if call.Started && call.Result == nil && !run.Step.Answered {
-				s.busy = append(s.busy, call.ID)
-			}
-		}
-	}
+	s.unsure = s.History.FilesUnsure()
 	if s.files, err = snapshot.Open(ctx, o.Place.Files()); err != nil {
 		return nil, err
 	}
@@ -197,7 +190,7 @@ func (s *Session) close() (err error) {
 
 func (s *Session) apply(r store.Record) {
 	s.History.Apply(r)
-	s.runID, s.seq = r.Event.RunID, r.Seq
+	s.runID = r.Event.RunID
 }
 
 // append records what happened.

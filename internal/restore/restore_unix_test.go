@@ -133,28 +133,37 @@ func TestSecondUndo(t *testing.T) {
 	}
 }
 
-// The process of the job died during a call. Who changed the files since is not known.
+// The process of the job died during a call, or before it could store the state after one. Who changed
+// the files since is not known.
 func TestUndoAfterACrash(t *testing.T) {
-	f := newFixture(t)
-	f.write("a", "original")
-	w := f.start("task")
-	w.begin()
-	f.write("a", "somebody")
-	w.close()
-	_, err := f.undo(rewind.Options{})
-	var refused *restore.RefusedError
-	if !errors.As(err, &refused) || !slices.Equal(refused.Conflicts, []string{"a"}) {
-		t.Fatalf("%v", err)
-	}
-	_, err = f.undo(rewind.Options{Force: true})
-	f.check(err)
-	if is := f.read("a"); is != "original" {
-		t.Errorf("a is %q", is)
-	}
-	s := f.open()
-	defer s.Close()
-	if _, ok := s.History.LastRun(); ok || len(s.History.Open()) > 0 {
-		t.Error("the run is still there")
+	for _, ended := range []bool{false, true} {
+		f := newFixture(t)
+		f.write("a", "original")
+		w := f.start("task")
+		w.begin()
+		f.write("a", "somebody")
+		if ended {
+			w.end()
+		}
+		w.close()
+		_, err := f.undo(rewind.Options{})
+		var refused *restore.RefusedError
+		if !errors.As(err, &refused) || !slices.Equal(refused.Conflicts, []string{"a"}) {
+			t.Fatalf("ended %v: %v", ended, err)
+		}
+		_, err = f.undo(rewind.Options{Force: true})
+		f.check(err)
+		if is := f.read("a"); is != "original" {
+			t.Errorf("ended %v: a is %q", ended, is)
+		}
+		s := f.open()
+		if _, ok := s.History.LastRun(); ok || len(s.History.Open()) > 0 {
+			t.Errorf("ended %v: the run is still there", ended)
+		}
+		if s.History.FilesUnsure() {
+			t.Errorf("ended %v: the restore did not settle whose changes there are", ended)
+		}
+		f.check(s.Close())
 	}
 }
 
