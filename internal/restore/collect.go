@@ -16,49 +16,43 @@ import (
 // became free. It is for the time after jobs were deleted. Of the states before a restore, it keeps
 // those of the last 30 days. If the files are in use, it does nothing.
 func Collect(ctx context.Context, journals store.Store, files string, now time.Time) (free int64, err error) {
-	jobs, err := readRoots(ctx, journals, now)
-	if err != nil {
-		return 0, err
-	}
-	return collect(files, jobs, 0)
+	free, _, err = collect(ctx, journals, files, now, 0)
+	return free, err
 }
 
 // Limit is [Collect] if the stored files take more than most bytes. If that does not help, it removes
 // the states between the first and the last of the oldest jobs. It is for the end of a job.
 func Limit(ctx context.Context, journals store.Store, files string, most int64, now time.Time) error {
-	size, err := snapshot.Size(files)
-	if err != nil || most <= 0 || size <= most {
-		return err
-	}
-	jobs, err := readRoots(ctx, journals, now)
-	if err != nil {
-		return err
-	}
 	for oldest := 0; ; oldest = max(2*oldest, 1) {
-		_, err := collect(files, jobs, min(oldest, len(jobs)))
-		if err != nil || oldest >= len(jobs) {
+		size, err := snapshot.Size(files)
+		if err != nil || most <= 0 || size <= most {
 			return err
 		}
-		if size, err = snapshot.Size(files); err != nil || size <= most {
+		_, jobs, err := collect(ctx, journals, files, now, oldest)
+		if err != nil || oldest >= jobs {
 			return err
 		}
 	}
 }
 
-// collect removes what the jobs do not need. Of the oldest, only the ends are needed.
-func collect(files string, jobs []roots, oldest int) (int64, error) {
-	var all []snapshot.ID
-	for i, j := range jobs {
-		if i < oldest && len(j.states) > 2 {
-			j.states = []snapshot.ID{j.states[0], j.states[len(j.states)-1]}
+// collect removes what no job needs, and returns how many jobs there are. Of the oldest, only the first
+// and the last state are needed.
+func collect(ctx context.Context, journals store.Store, files string, now time.Time, oldest int) (free int64, jobs int, err error) {
+	free, err = snapshot.Collect(files, func() (all []snapshot.ID, err error) {
+		found, err := readRoots(ctx, journals, now)
+		jobs = len(found)
+		for i, j := range found {
+			if i < oldest && len(j.states) > 2 {
+				j.states = []snapshot.ID{j.states[0], j.states[len(j.states)-1]}
+			}
+			all = append(append(all, j.states...), j.restore...)
 		}
-		all = append(append(all, j.states...), j.restore...)
-	}
-	free, err := snapshot.Collect(files, all)
+		return all, err
+	})
 	if errors.Is(err, snapshot.ErrInUse) {
-		return 0, nil // a job is running, and its end is another opportunity
+		return 0, 0, nil // a job is running, and its end is another opportunity
 	}
-	return free, err
+	return free, jobs, err
 }
 
 // roots are the states that a job needs.

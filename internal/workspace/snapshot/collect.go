@@ -24,9 +24,12 @@ const (
 // how many bytes became free. [ErrInUse] says that the store is open elsewhere. A root that was
 // removed before is passed over.
 //
+// roots is called when no other process can use the store: a tree that was stored after the roots
+// were known would be lost.
+//
 // A pack is written again if more than a sixth of it is not needed. The new pack is durable before
 // the old ones are removed, so that a crash loses nothing.
-func Collect(dir string, roots []ID) (free int64, err error) {
+func Collect(dir string, roots func() ([]ID, error)) (free int64, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -35,7 +38,11 @@ func Collect(dir string, roots []ID) (free int64, err error) {
 		return 0, err
 	}
 	defer s.Close()
-	if free, err = s.collect(roots); err != nil {
+	needed, err := roots()
+	if err != nil {
+		return 0, err
+	}
+	if free, err = s.collect(needed); err != nil {
 		return free, fmt.Errorf("remove stored files that are not needed: %w", err)
 	}
 	return free, nil

@@ -21,6 +21,10 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
 
+func these(roots ...snapshot.ID) func() ([]snapshot.ID, error) {
+	return func() ([]snapshot.ID, error) { return roots, nil }
+}
+
 // Random snapshots of which some are dropped: what stays can be read whole, and what goes is gone.
 func TestCollectKeepsWhatIsNeeded(t *testing.T) {
 	f := newFixture(t, snapshot.Defaults())
@@ -43,14 +47,14 @@ func TestCollectKeepsWhatIsNeeded(t *testing.T) {
 			kept[s.Tree] = f.list(s.Tree)
 		}
 	}
-	if _, err := snapshot.Collect(store, roots); !errors.Is(err, snapshot.ErrInUse) {
+	if _, err := snapshot.Collect(store, these(roots...)); !errors.Is(err, snapshot.ErrInUse) {
 		t.Errorf("collected in a store that is open: %v", err)
 	}
 	if err := errors.Join(f.taker.Close(), f.store.Close()); err != nil {
 		t.Fatal(err)
 	}
 	before := size(t, store)
-	free, err := snapshot.Collect(store, roots)
+	free, err := snapshot.Collect(store, these(roots...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +78,34 @@ func TestCollectKeepsWhatIsNeeded(t *testing.T) {
 	if err := errors.Join(f.taker.Close(), f.store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := snapshot.Collect(store, nil); err != nil {
+	if _, err := snapshot.Collect(store, these()); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := filepath.Glob(filepath.Join(store, "packs", "*")); err != nil || len(names) != 0 {
 		t.Errorf("nothing is needed, and there are %v, %v", names, err)
+	}
+}
+
+// While it is found out what is needed, no process can store something that would be lost.
+func TestCollectIsAlone(t *testing.T) {
+	store := t.TempDir()
+	f := newFixture(t, snapshot.Defaults())
+	f.reopen(store, snapshot.Defaults())
+	f.write("x", "something")
+	f.take()
+	if err := errors.Join(f.taker.Close(), f.store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := snapshot.Collect(store, func() ([]snapshot.ID, error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // it does not wait
+		if _, err := snapshot.Open(ctx, store); !errors.Is(err, snapshot.ErrInUse) {
+			t.Errorf("the store can be opened: %v", err)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -107,7 +134,7 @@ func TestCollectForgetsWhatWasSeen(t *testing.T) {
 	if err := errors.Join(f.taker.Close(), f.store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := snapshot.Collect(store, []snapshot.ID{needed}); err != nil {
+	if _, err := snapshot.Collect(store, these(needed)); err != nil {
 		t.Fatal(err)
 	}
 	f.reopen(store, ahead)
