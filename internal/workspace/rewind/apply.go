@@ -111,6 +111,34 @@ func (a *applier) apply(changes []snapshot.Change) error {
 		}
 	}
 	a.result.Changed = len(changes) - len(failed)
+	return a.sync(changes)
+}
+
+// sync makes the names durable that changed. The caller records next that the restore has ended, and
+// then nothing would do it again after a power cut.
+func (a *applier) sync(changes []snapshot.Change) error {
+	done := map[string]bool{}
+	for _, c := range changes {
+		dir := snapshot.Parent(c.Path)
+		if done[dir] {
+			continue
+		}
+		done[dir] = true
+		d, err := a.open(dir)
+		if left := (*leftError)(nil); errors.As(err, &left) {
+			continue // it was removed, or is not the one that was changed
+		}
+		if err != nil {
+			return err
+		}
+		err = d.Sync()
+		if dir != "" {
+			err = errors.Join(err, d.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
