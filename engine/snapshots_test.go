@@ -406,6 +406,20 @@ func TestRewound(t *testing.T) {
 	if last, ok := h.LastRun(); ok {
 		t.Errorf("the last Run is %+v", last)
 	}
+	// The job begins again, with what it ran with, and needs a query for that.
+	if recorded, err := h.Recorded(""); err != nil || recorded.Expert == "" {
+		t.Errorf("the settings of the job are lost: %+v, %v", recorded, err)
+	}
+	if _, err := b.run(t.Context(), job.Input{Continue: true}); err == nil || !strings.Contains(err.Error(), "all runs of job job were undone, so it needs a new query") {
+		t.Errorf("without a query: %v", err)
+	}
+	b.must(job.Input{Query: "fourth", Continue: true})
+	if last := b.script.requests[len(b.script.requests)-1].Messages; len(last) != 2 || last[1].Text() != "fourth" {
+		t.Errorf("the new conversation has %d messages", len(last))
+	}
+	if last, ok := b.load(b.store).LastRun(); !ok || last.Task != "fourth" || last.From != nil {
+		t.Errorf("the last Run is %+v, %v", last, ok)
+	}
 }
 
 // A note of the runtime reaches the model once, after what it is about.

@@ -184,19 +184,17 @@ func Paths(h *host.Host, workspace string, args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
 		path := h.Path(arg)
-		if path != filepath.Clean(workspace) {
-			// The path itself can be a link, which is meant and not followed.
-			dir, err := state.Resolve(filepath.Dir(path))
-			if err != nil {
-				return nil, err
-			}
-			path = filepath.Join(dir, filepath.Base(path))
-		} else {
-			path = root
+		// The path itself can be a link, which is meant and not followed.
+		dir, err := state.Resolve(filepath.Dir(path))
+		if err != nil {
+			return nil, err
 		}
-		rest, err := filepath.Rel(root, path)
+		rest, err := filepath.Rel(root, filepath.Join(dir, filepath.Base(path)))
 		if err != nil || !filepath.IsLocal(rest) {
-			return nil, host.Usagef("%s is not in the workspace of the job, %s", terminal.ShellJoin(arg), terminal.ShellJoin(workspace))
+			if real, err := state.Resolve(path); err != nil || real != root { // else a link to the workspace
+				return nil, host.Usagef("%s is not in the workspace of the job, %s", terminal.ShellJoin(arg), terminal.ShellJoin(workspace))
+			}
+			rest = "."
 		}
 		if rest == "." {
 			return nil, nil // everything
