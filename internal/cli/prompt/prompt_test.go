@@ -377,6 +377,7 @@ func TestOneAtATime(t *testing.T) {
 		}
 		for range 2 {
 			time.Sleep(time.Second)
+			synctest.Wait()
 			if n := strings.Count(s.out.String(), "Allow this command?"); n != 1 {
 				t.Fatalf("%d questions are on the screen", n)
 			}
