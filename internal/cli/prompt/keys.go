@@ -37,7 +37,9 @@ const together = 100 * time.Millisecond
 
 // read returns the keys of a chunk. A key that is no character, and Alt with a character, is left
 // out. ESC alone is the key escape.
-func (k *keys) read(chunk []byte) (typed []rune) {
+// It is never nil.
+func (k *keys) read(chunk []byte) []rune {
+	typed := []rune{}
 	if k.state == inEscape && time.Since(k.since) > together {
 		k.state = inText
 	}

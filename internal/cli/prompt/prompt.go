@@ -3,8 +3,8 @@
 // A question only appends lines: it shows the request page by page, then the keys that answer it.
 // Three things keep a stray key from being an answer. Keys are dropped until there was none for
 // 300 milliseconds after the question appeared. Allowing works only when the end of the request
-// was on the screen, in the size that the terminal has now. And a key must come alone: pasted text
-// and the sequences of special keys are no answers, and neither is Enter.
+// was on the screen, in the size that the terminal has now. And a key must come alone, with a pause
+// around it: pasted text and the sequences of special keys are no answers, and neither is Enter.
 //
 // Start reading at [Approver.Ask].
 package prompt
@@ -121,6 +121,10 @@ func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer
 // quiet is how long no key must have been typed before one counts.
 const quiet = 300 * time.Millisecond
 
+// pause is how long nothing else must be typed before and after a key that allows. Pasted text can
+// arrive in parts, one of which is a single letter.
+const pause = 50 * time.Millisecond
+
 // The least size of a terminal on which a request can be read.
 const (
 	minColumns = 20
@@ -139,10 +143,12 @@ type question struct {
 	offers  []Offer
 
 	keys          keys
-	columns, rows int      // size for which it is laid out
-	lines         []string // of the request that were not shown yet
-	fits          bool     // the terminal is large enough
-	failed        error    // of writing
+	last          time.Time     // when something was typed
+	since         time.Duration // between that and what was typed before
+	columns, rows int           // size for which it is laid out
+	lines         []string      // of the request that were not shown yet
+	fits          bool          // the terminal is large enough
+	failed        error         // of writing
 }
 
 func (q *question) ask(ctx context.Context) (event.Answer, error) {
@@ -150,11 +156,14 @@ func (q *question) ask(ctx context.Context) (event.Answer, error) {
 		return event.Answer{}, err
 	}
 	for {
-		key, err := q.key(ctx, 0)
+		typed, err := q.read(ctx, 0)
 		if err != nil {
 			return event.Answer{}, err
 		}
-		switch key {
+		if len(typed) != 1 { // several keys at once, or a special one
+			continue
+		}
+		switch key := typed[0]; key {
 		case 'q':
 			return event.Answer{}, q.leave()
 		case 'd':
@@ -166,10 +175,14 @@ func (q *question) ask(ctx context.Context) (event.Answer, error) {
 				q.say("answered: deny")
 				return event.Answer{Reason: reason}, q.failed
 			}
-			q.prompt()
+			if err := q.prompt(ctx, pause); err != nil {
+				return event.Answer{}, err
+			}
 		case '?':
 			q.help()
-		case 0, '\r', '\n':
+			if err := q.prompt(ctx, pause); err != nil {
+				return event.Answer{}, err
+			}
 		default:
 			i := slices.IndexFunc(q.offers, func(o Offer) bool { return rune(o.Key) == key })
 			if i < 0 && key != ' ' {
@@ -183,9 +196,6 @@ func (q *question) ask(ctx context.Context) (event.Answer, error) {
 				q.say("answered: " + q.offers[i].Text)
 				return q.offers[i].Answer, q.failed
 			}
-		}
-		if q.failed != nil {
-			return event.Answer{}, q.failed
 		}
 	}
 }
@@ -202,12 +212,14 @@ func (q *question) allow(ctx context.Context, i int) (bool, error) {
 		return false, nil
 	case i >= 0 && len(q.lines) > 0:
 		q.say("Read to the end first.")
-		q.prompt()
+		return false, q.prompt(ctx, pause)
 	case i >= 0:
-		return true, nil
+		alone := q.since >= pause
+		dropped, err := q.drop(ctx, pause)
+		return alone && !dropped, err
 	case len(q.lines) > 0:
 		q.page()
-		q.prompt()
+		return false, q.prompt(ctx, pause)
 	}
 	return false, nil
 }
@@ -221,18 +233,27 @@ func (q *question) show(ctx context.Context) error {
 	} else {
 		q.say(q.view.Title + " The terminal is too small to show it. Make it larger, then press space.")
 	}
+	return q.prompt(ctx, quiet)
+}
+
+// prompt shows the keys, once nothing was typed for so long: what is typed after they appeared
+// counts.
+func (q *question) prompt(ctx context.Context, silence time.Duration) error {
+	if _, err := q.drop(ctx, silence); err != nil {
+		return err
+	}
+	q.showKeys()
+	return q.failed
+}
+
+// drop reads until nothing was typed for so long. It reports whether there was something.
+func (q *question) drop(ctx context.Context, silence time.Duration) (dropped bool, err error) {
 	for {
-		switch chunk, err := q.console.read(ctx, quiet); {
-		case err != nil:
-			return err
-		case len(chunk) == 0:
-			q.prompt()
-			return q.failed
-		default:
-			if slices.Contains(q.keys.read(chunk), interrupt) {
-				return q.leave()
-			}
+		typed, err := q.read(ctx, silence)
+		if err != nil || typed == nil {
+			return dropped, err
 		}
+		dropped = true
 	}
 }
 
@@ -299,8 +320,8 @@ func (q *question) page() {
 // space is how many lines of the request fit. The cursor has a row of its own.
 func (q *question) space() int { return q.rows - max(len(q.answers()), len(q.more())) - 1 }
 
-// prompt shows what the user can press now.
-func (q *question) prompt() {
+// showKeys shows what the user can press now.
+func (q *question) showKeys() {
 	menu := q.answers()
 	switch {
 	case !q.fits:
@@ -344,7 +365,6 @@ func (q *question) help() {
 	q.say("The job waits for your answer. What the model wrote is no reason to allow a call: read the " +
 		"command, the change or the arguments. Words are in quotes, and characters that cannot be seen are written as " +
 		"\\u{...}. If you deny, you can tell the model why. With q, the job stops, and you can answer later.")
-	q.prompt()
 }
 
 // leave ends the question without an answer.
@@ -364,20 +384,20 @@ func (q *question) write(text string) {
 	}
 }
 
-// key returns the next key that was pressed alone; 0 for several at once, or a special one.
-func (q *question) key(ctx context.Context, timeout time.Duration) (rune, error) {
+// read returns the keys that were typed at once; nil if there were none in time. Special keys are
+// left out.
+func (q *question) read(ctx context.Context, timeout time.Duration) ([]rune, error) {
 	chunk, err := q.console.read(ctx, timeout)
-	if err != nil {
-		return 0, err
+	if err != nil || len(chunk) == 0 {
+		return nil, err
 	}
+	now := time.Now()
+	q.last, q.since = now, now.Sub(q.last)
 	typed := q.keys.read(chunk)
-	switch {
-	case slices.Contains(typed, interrupt):
-		return 0, q.leave()
-	case len(typed) == 1:
-		return typed[0], nil
+	if slices.Contains(typed, interrupt) {
+		return nil, q.leave()
 	}
-	return 0, nil
+	return typed, nil
 }
 
 // maxReason is the longest reason, in bytes.
@@ -389,15 +409,12 @@ func (q *question) reason(ctx context.Context) (reason string, ok bool, err erro
 	q.write("Reason for the model (Enter: send, Esc: back): ")
 	var text []rune
 	for {
-		chunk, err := q.console.read(ctx, 0)
+		typed, err := q.read(ctx, 0)
 		if err != nil {
 			return "", false, err
 		}
-		for _, key := range q.keys.read(chunk) {
+		for _, key := range typed {
 			switch {
-			case key == interrupt:
-				q.write("\r\n")
-				return "", false, q.leave()
 			case key == escape:
 				q.write("\r\n")
 				return "", false, q.failed

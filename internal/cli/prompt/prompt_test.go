@@ -92,8 +92,11 @@ type outcome struct {
 
 var none = outcome{err: engine.ErrNoAnswer}
 
-// ask asks in a bubble with a clock of its own. Each key is typed when the one before was dealt
-// with, and ms milliseconds later.
+// rapid is typed at once, and not like keys that a person presses one after the other.
+type rapid string
+
+// ask asks in a bubble with a clock of its own. Numbers are milliseconds between keys. Without one, a
+// person needs some time for the next key.
 func ask(t *testing.T, s *screen, a *event.Approval, opts Options, keys ...any) (got outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,20 +108,32 @@ func ask(t *testing.T, s *screen, a *event.Approval, opts Options, keys ...any) 
 			answer, err := newApprover(s, opts).Ask(ctx, event.Request{Approval: a})
 			ended <- outcome{Answer: answer, err: err}
 		}()
-		for _, key := range keys {
+		press := func(key string) {
+			select {
+			case s.typed <- key:
+			case <-time.After(time.Minute):
+			}
+		}
+		for i, key := range keys {
 			synctest.Wait()
 			switch key := key.(type) {
 			case int:
 				time.Sleep(time.Duration(key) * time.Millisecond)
 			case string:
-				select {
-				case s.typed <- key:
-				case <-time.After(time.Minute):
+				if i > 0 {
+					if _, ok := keys[i-1].(int); !ok {
+						time.Sleep(60 * time.Millisecond)
+					}
 				}
+				press(key)
+			case rapid:
+				press(string(key))
 			case func():
 				key()
 			}
 		}
+		synctest.Wait()
+		time.Sleep(pause)
 		synctest.Wait()
 		select {
 		case got = <-ended:
@@ -166,6 +181,11 @@ func TestKeys(t *testing.T) {
 		{"after typing", []any{200, "a", 300, "j"}, allow(event.ScopeJob)},
 		{"interrupt before 300 ms", []any{"\x03"}, none},
 		{"pasted", []any{300, "allow", "aa", "\na"}, waits},
+		{"pasted in parts, first part", []any{300, "a", rapid("llow"), 49, "j"}, waits},
+		{"pasted in parts, last part", []any{300, "allo", rapid("a"), 49, "j"}, waits},
+		{"pasted letter by letter", []any{300, "a", rapid("a"), rapid("a")}, waits},
+		{"after something was pasted", []any{300, "a", rapid("llow"), 60, "j"}, allow(event.ScopeJob)},
+		{"interrupt right after", []any{300, "a", rapid("\x03")}, none},
 		{"arrows and keypads", []any{300, "\x1b[a", "\x1bOa", "\x1bOp", "\x1bOj", "\x1b[1;2a", "\x1b[1a", "\x1ba"}, waits},
 		{"arrows in parts", []any{300, "\x1b", "[", 500, "a", "\x1b", "O", 500, "j"}, waits},
 		{"arrow that begins before 300 ms", []any{200, "\x1b[", 300, "a"}, waits},
@@ -247,7 +267,7 @@ func TestPagesFit(t *testing.T) {
 		for len(q.lines) > 0 {
 			s.out.Reset()
 			q.page()
-			q.prompt()
+			q.showKeys()
 			if n := strings.Count(s.out.String(), "\n"); n >= size[1] {
 				t.Fatalf("%v: a page has %d rows:\n%s", size, n, s.out.String())
 			}
