@@ -161,7 +161,7 @@ func (r *run) requestApproval(c Call, d Decision) event.Body {
 		return r.deny(c, "denied by a rule", "too many calls wait for the user already")
 	}
 	r.inFlight.stages[c.ID] = stageAsked
-	return event.ApprovalRequested{ToolCallID: c.ID, Effect: d.Effect, Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once, Expires: expiry(r.spec, r.parts.Source.Now())}
+	return event.ApprovalRequested{ToolCallID: c.ID, Effect: d.Effect, Sandbox: d.Sandbox, Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once, Expires: expiry(r.spec, r.parts.Source.Now())}
 }
 
 // noOtherWay follows the reason of a denial. It says nothing about rules: a model that knows them
@@ -190,9 +190,7 @@ func (r *run) experts() []string {
 func (r *run) askApproval(ctx context.Context, c Call) (event.Body, error) {
 	asking, answered := r.exec.inbox.await(ctx, r.runID, c.ID)
 	defer answered()
-	answer, err := r.askUser(asking, event.Request{Approval: &event.Approval{
-		Call: c.ToolCall, Experts: r.experts(), Sandbox: r.inFlight.decisions[c.ID].Sandbox, ApprovalRequested: *c.Approval,
-	}})
+	answer, err := r.askUser(asking, event.Request{Approval: r.state.Step.approval(c, r.experts())})
 	r.inFlight.undecide() // time has passed, and the answer can be about several calls
 	if s, ok := r.recorder.state(r.runID); ok && !s.waitsFor(c.ID) {
 		r.state = s // the answer came from elsewhere
@@ -207,6 +205,26 @@ func (r *run) askApproval(ctx context.Context, c Call) (event.Body, error) {
 	return event.ApprovalAnswered{
 		ToolCallID: c.ID, Digest: c.Approval.Digest, Allow: answer.Allow, By: event.ByUser, Scope: answer.Scope, Reason: answer.Reason,
 	}, nil
+}
+
+// approval returns what the user is asked about a call: with what the model wrote beside its calls,
+// and which one it is of those that are asked about.
+func (s Step) approval(c Call, experts []string) *event.Approval {
+	a := &event.Approval{Call: c.ToolCall, Experts: experts, ApprovalRequested: *c.Approval}
+	for _, m := range s.Messages {
+		if m.Type == event.ExpertMessage {
+			a.Said = m.Text()
+		}
+	}
+	for _, other := range s.Calls {
+		if other.Approval == nil {
+			continue
+		}
+		if a.Of++; other.ID == c.ID {
+			a.Number = a.Of
+		}
+	}
+	return a
 }
 
 // undecide has calls that have not started decided again.

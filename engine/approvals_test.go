@@ -13,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 )
 
 // A referee decides by the name of the tool, and asks for all that a grant does not cover. The
@@ -263,6 +264,23 @@ func TestChangedWhileAsked(t *testing.T) {
 type askFunc func(event.Request) (event.Answer, error)
 
 func (f askFunc) Ask(_ context.Context, req event.Request) (event.Answer, error) { return f(req) }
+
+// A request has what the model wrote beside its calls, and its place among the others.
+func TestApprovalContext(t *testing.T) {
+	b := newTeam(t, map[string][]turn{
+		"writer": {does(`act {"n":1}`, `look`, `act {"n":2}`).with(func(a *model.Answer) { a.Parts = said("I act twice.", a.Parts...) }), does(`act {"n":3}`), says("done")},
+	})
+	b.approvals = &referee{do: asksAct}
+	var asked []string
+	b.approver = askFunc(func(req event.Request) (event.Answer, error) {
+		asked = append(asked, fmt.Sprintf("%q %d of %d", req.Approval.Said, req.Approval.Number, req.Approval.Of))
+		return event.Answer{Allow: true}, nil
+	})
+	b.must(job.Input{Query: "go"})
+	if want := []string{`"I act twice." 1 of 2`, `"I act twice." 2 of 2`, `"" 1 of 1`}; !slices.Equal(asked, want) {
+		t.Errorf("%q, want %q", asked, want)
+	}
+}
 
 // An answer for the job covers equal calls of the same Expert, also those of the same turn.
 func TestGrantForJob(t *testing.T) {

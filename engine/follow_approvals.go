@@ -37,10 +37,7 @@ func (f *Follower) UserRequest(runID, callID string) (event.Request, error) {
 	switch {
 	case !ok:
 	case c.waits():
-		request.Approval = &event.Approval{
-			Call: c.ToolCall, Experts: f.recorder.history.experts(runID),
-			Sandbox: f.decided[waitingKey{runID, callID}].Sandbox, ApprovalRequested: *c.Approval,
-		}
+		request.Approval = f.recorder.history.runs[runID].Step.approval(c, f.recorder.history.experts(runID))
 		return request, nil
 	case f.isQuestion(request.ExpertKey, c.ToolCall):
 		request.Question = c.ToolCall
@@ -101,7 +98,7 @@ func (f *Follower) admitApproval(e event.Event) (event.Event, error) {
 			return e, forged("it asks about a call that need not be asked about")
 		}
 		e.Body = event.ApprovalRequested{
-			ToolCallID: b.ToolCallID, Effect: f.parts.redactEffect(d.Effect), Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once,
+			ToolCallID: b.ToolCallID, Effect: f.parts.redactEffect(d.Effect), Sandbox: d.Sandbox, Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once,
 			Expires: expiry(&f.spec, f.parts.Source.Now()),
 		}
 	case event.ApprovalAnswered:

@@ -36,7 +36,6 @@ const (
 type Approval struct {
 	Call    ToolCall
 	Experts []string // keys, from the coordinator to the one that calls
-	Sandbox string   // what holds the effects: a level of sandbox, docker, or empty for nothing
 	// Said is what the model wrote beside the call. It can be wrong, or meant to deceive.
 	Said string
 	// Number of Of says which one it is of those that are asked together; 0 for a single one.
@@ -79,11 +78,12 @@ type ApprovalRequested struct {
 	ToolCallID string    `json:"toolCallId"`
 	ToolCall   *ToolCall `json:"toolCall,omitzero"` // shown; the journal leaves it out
 	Effect     Effect    `json:"effect"`
-	Digest     string    `json:"digest"`        // of everything that the answer is about
-	Rule       string    `json:"rule"`          // what decided to ask
-	Why        string    `json:"why,omitzero"`  // of the rule
-	Once       bool      `json:"once,omitzero"` // the answer holds for this call only
-	Expires    int64     `json:"expires"`       // when it counts as denied, in milliseconds since the Unix epoch
+	Sandbox    string    `json:"sandbox,omitzero"` // what holds the effects: a level of sandbox, docker, or empty for nothing
+	Digest     string    `json:"digest"`           // of everything that the answer is about
+	Rule       string    `json:"rule"`             // what decided to ask
+	Why        string    `json:"why,omitzero"`     // of the rule
+	Once       bool      `json:"once,omitzero"`    // the answer holds for this call only
+	Expires    int64     `json:"expires"`          // when it counts as denied, in milliseconds since the Unix epoch
 	Extra
 }
 

@@ -255,7 +255,7 @@ func list(ctx context.Context, opts *ListOptions) error {
 			case opts.Job == "":
 				fmt.Fprintf(out, "%s  %s  %s\n", j.id, terminal.CleanLine(w.Call.ID), brief(w))
 			default:
-				describe(out, w)
+				describe(out, w, opts.Host.Secrets.Redact)
 			}
 		}
 	}

@@ -55,8 +55,8 @@ func TestDescribeIsClean(t *testing.T) {
 	w.Request.Effect = event.Effect{Kind: event.CommandEffect, Program: "/bin/\x1b[31m", Argv: []string{"a b", "\u202e\x1b[1m"}, Dir: "\x1b", Env: []string{"A=\x1b"}, Diff: "+\x1b[2J\n"}
 	w.Request.Why, w.Request.Rule = "\x1b", "\x1b"
 	var out strings.Builder
-	describe(&out, w)
-	if text := out.String() + brief(w); strings.ContainsAny(text, "\x1b\x07\u202e") || !strings.Contains(text, "'a b'") {
+	describe(&out, w, func(text string) string { return text })
+	if text := out.String() + brief(w); strings.ContainsAny(text, "\x1b\x07\u202e") || !strings.Contains(text, `"a b" "\u{202e}\u{1b}[1m"`) {
 		t.Errorf("%q", text)
 	}
 	if line := asJSON("j", w); strings.Count(line, "\n") != 1 || strings.ContainsAny(line, "\x1b\x07") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/approval"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -20,37 +21,15 @@ func brief(w engine.WaitingCall) string {
 	return wording.Cut(terminal.CleanLine(strings.Join(w.Experts, " > ")+": "+run.Effect(w)), 200)
 }
 
-// describe writes everything that there is to know about a call.
-func describe(out *strings.Builder, w engine.WaitingCall) {
-	e := w.Request.Effect
-	row := func(name, text string) {
-		if text != "" {
-			fmt.Fprintf(out, "  %-9s %s\n", name, text)
-		}
-	}
-	line := func(text string) string { return terminal.CleanLine(text) }
+// describe writes everything that there is to know about a call, as a question on a terminal shows
+// it.
+func describe(out *strings.Builder, w engine.WaitingCall, redact func(string) string) {
+	line := func(text string) string { return terminal.CleanLine(redact(text)) }
 	fmt.Fprintf(out, "%s  %s\n", line(w.Call.ID), line(w.Call.ToolName))
-	row("expert", line(strings.Join(w.Experts, " > ")))
-	row("skill", line(w.Call.SkillName))
-	for _, word := range e.Argv {
-		row("word", terminal.ShellJoin(word))
-	}
-	row("program", line(e.Program))
-	row("directory", line(e.Dir))
-	for _, kv := range e.Env {
-		row("variable", line(kv))
-	}
-	row("path", line(e.Path))
-	row("rule", line(w.Request.Rule))
-	row("why", line(w.Request.Why))
-	row("expires", time.UnixMilli(w.Request.Expires).UTC().Format(time.DateTime)+" UTC")
-	switch {
-	case e.Diff != "":
-		for text := range strings.SplitSeq(strings.TrimSuffix(e.Diff, "\n"), "\n") {
-			fmt.Fprintf(out, "    %s\n", line(text))
-		}
-	case e.Kind != event.CommandEffect:
-		row("arguments", line(string(w.Call.Args)))
+	fmt.Fprintf(out, "  Expires   %s UTC\n", time.UnixMilli(w.Request.Expires).UTC().Format(time.DateTime))
+	view := approval.Render(&event.Approval{Call: w.Call, Experts: w.Experts, ApprovalRequested: w.Request}, redact)
+	for _, r := range view.Rows() {
+		fmt.Fprintf(out, "  %s%s\n", r.Head, r.Text)
 	}
 }
 
