@@ -9,15 +9,14 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/prompt"
-	"github.com/perstack-go/perstack/job"
 )
 
-// approver asks the user at the terminal about tool calls; nil if there is none. A container cannot
-// ask. Everything that the command prints from then on waits while a question is on the terminal.
-func (o *Options) approver(runtime string, stored *host.Grants) engine.Approver {
+// approver asks the user at the terminal about tool calls; nil if there is none. Everything that the
+// command prints from then on waits while a question is on the terminal.
+func (o *Options) approver(stored *host.Grants) engine.Approver {
 	h := o.Host
 	in, isFile := h.Stdin.(*os.File)
-	if !isFile || !h.StdinIsTerminal || !h.StderrIsTerminal || runtime == job.Docker {
+	if !isFile || !h.StdinIsTerminal || !h.StderrIsTerminal {
 		return nil
 	}
 	terminal, output := h.Stderr, &prompt.Output{}

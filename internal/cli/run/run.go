@@ -289,7 +289,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	approver := opts.approver(spec.Runtime, stored)
+	approver := opts.approver(stored)
 	out := newOutput(ctx, plan)
 	if spec.Runtime != job.Docker {
 		opts.Host.Saves() // a container has nothing to save until it is up
