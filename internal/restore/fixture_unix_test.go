@@ -265,8 +265,8 @@ func (f *fixture) copy() string {
 	return to
 }
 
-// list returns everything in a directory but what is not captured: bytes, modes, links, and
-// directories.
+// list returns everything in a directory but what is not captured, and the names that restores give to
+// commits: bytes, modes, links, and directories.
 func (f *fixture) list(dir string) map[string]string {
 	f.t.Helper()
 	all := map[string]string{}
@@ -275,7 +275,7 @@ func (f *fixture) list(dir string) map[string]string {
 			return err
 		}
 		name, _ := filepath.Rel(dir, path)
-		if e.IsDir() && (name == ".git/objects" || name == ".git/logs") {
+		if e.IsDir() && (name == ".git/objects" || name == ".git/logs" || name == ".git/refs/perstack") {
 			return filepath.SkipDir
 		}
 		info, err := e.Info()

@@ -18,10 +18,19 @@ import (
 // Random work by real programs, in several runs with edits of the user between them. Each undo gives
 // the tree before the run, and bringing it back gives the tree after it.
 func TestUndoAndBack(t *testing.T) {
-	for seed := range uint64(8) {
+	seeds := uint64(8)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f := newFixture(t)
 			random := rand.New(rand.NewPCG(seed, 1))
+			all := commands
+			if seed%2 == 1 {
+				f.sh("git init -qb main .; echo 0 > tracked; git add tracked; git commit -qm 0")
+				all = slices.Concat(commands, gitCommands)
+			}
 			f.sh("mkdir -p src empty; seq 100 > src/a; echo b > src/b; ln -s a src/link; chmod 700 empty; chmod +x src/b; printf 'user 1' > notes")
 			var before []string
 			for i := range 3 {
@@ -29,7 +38,7 @@ func TestUndoAndBack(t *testing.T) {
 				before = append(before, f.copy())
 				f.run(fmt.Sprint("task ", i), func(w *work) {
 					for range 3 {
-						w.call(func() { f.sh(commands[random.IntN(len(commands))]) })
+						w.call(func() { f.sh(all[random.IntN(len(all))]) })
 					}
 				})
 			}
@@ -68,6 +77,12 @@ var commands = []string{
 	"printf '' > zero", "head -c 5000000 /dev/zero > large; echo end >> large",
 }
 
+var gitCommands = []string{
+	"echo $$ > tracked; git commit -qam change", "git checkout -q -B side", "git add -A; git commit -q --allow-empty -m all", "git pack-refs --all",
+	"git checkout -q --detach", "git tag -f tag >/dev/null", "echo x >> tracked; git stash -q || true", "git config user.name job", "echo '#!/bin/sh' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
+	"git branch -f main HEAD 2>/dev/null || true", "git reset -q --hard HEAD",
+}
+
 // Edits of the user survive: those of other files, and those of files that the job changed, too.
 func TestEditsOfTheUserSurvive(t *testing.T) {
 	f := newFixture(t)
@@ -94,6 +109,75 @@ func TestEditsOfTheUserSurvive(t *testing.T) {
 	_, err = f.restore(restore.Name(result.Safety), rewind.Options{})
 	f.check(err)
 	f.same(now, "back")
+}
+
+// The user and the job change the same few files, in any order. Whatever is undone, the newest edits of
+// the user stay or stop the undo, and a forced undo can be taken back to the last byte.
+func TestNoEditIsLost(t *testing.T) {
+	refusals, undone := 0, 0
+	for seed := range uint64(15) {
+		f := newFixture(t)
+		random := rand.New(rand.NewPCG(seed, 2))
+		mine := map[string]string{} // what the user wrote last
+		edit := func(by string) {
+			name := fmt.Sprint("f", random.IntN(6))
+			if random.IntN(5) == 0 {
+				f.check(os.RemoveAll(f.path(name)))
+				delete(mine, name)
+				return
+			}
+			text := fmt.Sprint(by, random.Uint32())
+			f.write(name, text)
+			delete(mine, name)
+			if by == "user" {
+				mine[name] = text
+			}
+		}
+		check := func(when string) {
+			t.Helper()
+			for name, text := range mine {
+				if is := f.read(name); is != text {
+					t.Fatalf("seed %d, %s: %s is %q, but the user wrote %q", seed, when, name, is, text)
+				}
+			}
+		}
+		for range 3 {
+			edit("user")
+			f.run("task", func(w *work) {
+				for range 1 + random.IntN(3) {
+					w.call(func() { edit("job") })
+					if random.IntN(2) == 0 {
+						edit("user")
+					}
+				}
+			})
+		}
+		edit("user")
+		for range 3 {
+			now := f.copy()
+			_, err := f.undo(rewind.Options{})
+			var refused *restore.RefusedError
+			if err == nil {
+				undone++
+				check("undone")
+				continue
+			}
+			if !errors.As(err, &refused) {
+				t.Fatal(err)
+			}
+			refusals++
+			f.same(now, "refused")
+			result, err := f.undo(rewind.Options{Force: true})
+			f.check(err)
+			_, err = f.restore(restore.Name(result.Safety), rewind.Options{})
+			f.check(err)
+			f.same(now, "forced, and back")
+			check("forced, and back")
+		}
+	}
+	if refusals < 5 || undone < 5 {
+		t.Errorf("%d refused and %d undone: this tests too little", refusals, undone)
+	}
 }
 
 // Edits that the user made before the run are what the undo brings back.
