@@ -114,8 +114,11 @@ func TestEditsOfTheUserSurvive(t *testing.T) {
 // The user and the job change the same few files, in any order. Whatever is undone, the newest edits of
 // the user stay or stop the undo, and a forced undo can be taken back to the last byte.
 func TestNoEditIsLost(t *testing.T) {
-	refusals, undone := 0, 0
-	for seed := range uint64(15) {
+	refusals, undone, seeds := 0, 0, uint64(15)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
 		f := newFixture(t)
 		random := rand.New(rand.NewPCG(seed, 2))
 		mine := map[string]string{} // what the user wrote last
