@@ -167,7 +167,7 @@ func (p *Plan) note(target snapshot.Tree, work rewind.Work, o rewind.Options) {
 			p.gitLocks = append(p.gitLocks, path)
 		}
 		goal, stays := p.Goal[path]
-		if stays && e.Kind != snapshot.Directory && !known[path] && snapshot.Same(&goal, &e) &&
+		if stays && e.Kind != snapshot.Directory && !known[path] && !target.LeftOut(path) && snapshot.Same(&goal, &e) &&
 			!(ok && snapshot.Same(&was, &e)) && !strings.HasSuffix("/"+path, "/.git/index") {
 			p.Others = append(p.Others, path)
 		}

@@ -41,6 +41,13 @@ type Place struct {
 // Files returns the directory of the stored files, which lies beside the journals.
 func (p Place) Files() string { return filepath.Join(p.Storage, "files") }
 
+// hidden returns what is perstack's own: this history, those of other runs, and the state of the user.
+// If it is in a workspace, it is never stored or changed. Journals do not name it.
+func (p Place) hidden(dir state.Dir) ([]string, error) {
+	others, err := dir.Storages()
+	return append(others, p.Storage, string(dir)), err
+}
+
 // store returns the journals. They are sealed with the keys in a state directory.
 func (p Place) store(dir state.Dir) store.Store {
 	sealer := store.NewLazySealer(p.Project, func() (all []store.SealKey, err error) {
@@ -164,6 +171,9 @@ func open(ctx context.Context, o Options, lock *Lock) (_ *Session, err error) {
 	}
 	s.Workspace = s.spec.Workspace.Dir
 	s.unsure = s.History.FilesUnsure()
+	if s.spec.Workspace.Hidden, err = o.Place.hidden(state.Dir(o.State)); err != nil {
+		return nil, err
+	}
 	if s.files, err = snapshot.Open(ctx, o.Place.Files()); err != nil {
 		return nil, err
 	}

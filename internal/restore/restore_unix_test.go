@@ -319,3 +319,34 @@ func TestDamagedFilesChangeNothing(t *testing.T) {
 		t.Error("the journal says that a restore began")
 	}
 }
+
+// A directory that snapshots leave out can be captured later, when the file is gone that marked it.
+// What was in it before is not known, so it stays, and does not count as the work of the job.
+func TestDirectoriesThatWereLeftOut(t *testing.T) {
+	f := newFixture(t)
+	f.sh("echo {} > package.json; mkdir -p node_modules/a; echo old > node_modules/a/b")
+	before := f.copy()
+	f.run("task", func(w *work) {
+		w.call(func() { f.sh("rm package.json; echo x > x") })
+		w.call(func() { f.sh("echo y > y") })
+	})
+	s := f.open()
+	all := s.History.Files()
+	changes, err := restore.Compare(t.Context(), f.place.Files(), s.History, all[0], all[len(all)-1], nil)
+	f.check(errors.Join(err, s.Close()))
+	for _, c := range changes.List {
+		if strings.HasPrefix(c.Path, "node_modules/") {
+			t.Errorf("%s counts as changed by the job", c.Path)
+		}
+	}
+	f.check(changes.Close())
+	_, err = f.restore(restore.Name(all[0]), rewind.Options{Exact: true})
+	f.check(err)
+	f.same(before, "exact")
+	f.sh("echo z > z")
+	f.run("task", func(w *work) { w.call(func() { f.sh("rm package.json; echo x > x") }) })
+	_, err = f.undo(rewind.Options{Force: true})
+	f.check(err)
+	f.sh("rm z")
+	f.same(before, "undone")
+}

@@ -43,9 +43,16 @@ func SnapshotOptions(spec job.Spec, envFiles bool) snapshot.Options {
 	o := snapshot.Defaults()
 	o.EnvFiles, o.MaxFileBytes, o.MaxBytes, o.MaxEntries = envFiles, said.MaxFileBytes, said.MaxSnapshotBytes, said.MaxEntries
 	hidden := make(map[string]bool)
-	for _, path := range spec.Workspace.Hidden {
-		if rest, ok := userfile.Below(spec.Workspace.Dir, path); ok && !workspace.IsEnvFile(filepath.Base(path)) {
+	hide := func(dir, path string) {
+		if rest, ok := userfile.Below(dir, path); ok && !workspace.IsEnvFile(filepath.Base(path)) {
 			hidden[filepath.ToSlash(rest)] = true
+		}
+	}
+	real, dirErr := filepath.EvalSymlinks(spec.Workspace.Dir)
+	for _, path := range spec.Workspace.Hidden {
+		hide(spec.Workspace.Dir, path)
+		if resolved, err := filepath.EvalSymlinks(path); err == nil && dirErr == nil {
+			hide(real, resolved) // one of them can be named by way of a link
 		}
 	}
 	if len(hidden)+len(said.Exclude) > 0 {

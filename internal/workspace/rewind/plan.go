@@ -92,6 +92,8 @@ func (m *maker) decide(path string, part Part) {
 	case snapshot.Same(target, now):
 	case unknown(target) || unknown(now):
 		m.leave(path, "its content is not in the snapshots")
+	case m.target.LeftOut(path):
+		// What was in its directory is not known, so whether it was there is not known either.
 	case !m.options.Exact && (part.Mixed || !snapshot.Same(now, part.Left)) && !rewritten(path) && !m.options.Force:
 		m.conflict(path)
 	default:

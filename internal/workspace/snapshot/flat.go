@@ -9,6 +9,17 @@ import (
 // A Tree is a snapshot as a list of its paths. Paths have slashes; the root itself is not among them.
 type Tree map[string]Entry
 
+// LeftOut reports whether a path lies in a directory that is there and not captured: then the tree
+// does not say whether the path is there.
+func (t Tree) LeftOut(path string) bool {
+	for dir := Parent(path); dir != ""; dir = Parent(dir) {
+		if e, ok := t[dir]; ok {
+			return !e.Captured()
+		}
+	}
+	return false
+}
+
 // Load returns all paths of a tree.
 func (s *Store) Load(id ID) (Tree, error) {
 	t := Tree{}
