@@ -62,6 +62,7 @@ var differences = []difference{
 // withoutCuts removes the records that cuts have added, according to the table.
 func withoutCuts(items []item) []item {
 	j := &joiner{}
+	items = slices.DeleteFunc(slices.Clone(items), func(it item) bool { return it.Type == "approvalRequested" || it.Type == "approvalAnswered" })
 	for len(items) > 0 {
 		items = j.take(items)
 	}
@@ -89,8 +90,8 @@ func (j *joiner) take(items []item) []item {
 }
 
 // isCut reports whether a Run was closed because its process had been killed, or told to
-// stop.
-func isCut(it item) bool { return it.Type == "stopRunByInterrupt" }
+// stop, or because it had to wait.
+func isCut(it item) bool { return it.Type == "stopRunByInterrupt" || it.Type == "stopRunByApproval" }
 
 // bridge joins the records before a cut and those after it.
 func (j *joiner) bridge(rest []item) []item {

@@ -24,6 +24,7 @@ type Job struct {
 	MaxSteps    int
 	MaxParallel int // Runs at once
 	MaxDepth    int
+	Approvals   bool           // calls with effects wait until another process allows them
 	Files       bool           // states of the workspace are stored; every call changes files
 	OwnSteps    map[string]int // limits of single Experts, by key
 	Fork        string         // key of an Expert; when all is done, go back to its first checkpoint; failpoints count from there
@@ -112,6 +113,14 @@ func Alone() []Job {
 				does(act, question, look, question),
 				does(act),
 				says("Asked and worked."),
+			}},
+		},
+		{
+			Name: "approvals", Query: "work", Coordinator: "lead", Approvals: true,
+			Plans: map[string][]turn{"lead": {
+				does(look, act, act),
+				does(act),
+				says("Allowed and worked."),
 			}},
 		},
 		{

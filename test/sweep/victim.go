@@ -139,10 +139,41 @@ func (v *victim) next(ctx context.Context) (input job.Input, done bool, err erro
 		v.points.pause(false)
 		v.branch = branched
 		return job.Input{Continue: true, From: past.fork}, false, nil
+	case event.StatusStoppedByApproval:
+		return job.Input{Continue: true}, false, v.allow(ctx)
 	case event.StatusStoppedByInteractiveTool:
 		return job.Input{Continue: true, Answer: &event.ToolAnswer{Text: v.job.Answer}}, false, nil
 	}
 	return job.Input{Continue: true, Query: v.overtake}, false, nil
+}
+
+// allow allows the calls that wait, as another process does.
+func (v *victim) allow(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx) // the signal is for the process that runs the job
+	h, err := engine.Load(ctx, v.history, jobID)
+	if err != nil {
+		return err
+	}
+	var answers []engine.RunAnswer
+	for _, w := range h.Waiting() {
+		answers = append(answers, engine.RunAnswer{RunID: w.RunID, ApprovalAnswered: event.ApprovalAnswered{
+			ToolCallID: w.Call.ID, Digest: w.Request.Digest, Allow: true, By: event.ByUser,
+		}})
+	}
+	if len(answers) == 0 {
+		return nil
+	}
+	return engine.RecordAnswers(ctx, &watchedStore{v.history, v.points, v.lazy}, engine.SystemSource(), jobID, answers)
+}
+
+// asksForEffects asks about calls that have effects.
+type asksForEffects struct{}
+
+func (asksForEffects) Decide(_ context.Context, q engine.CallRequest) engine.Decision {
+	if hasEffect(q.Call.ToolName) {
+		return engine.Decision{Do: job.Ask, By: "a rule", Digest: q.Call.ID + string(q.Call.Args)}
+	}
+	return engine.Decision{Do: job.Allow}
 }
 
 // A past is what a user knows about a job.
@@ -192,11 +223,15 @@ func (v *victim) spec(input job.Input) job.Spec {
 }
 
 func (v *victim) parts() engine.Parts {
-	return engine.Parts{
+	parts := engine.Parts{
 		Model: v,
 		Store: &watchedStore{v.history, v.points, v.lazy},
 		Emit:  v.emit,
 	}
+	if v.job.Approvals {
+		parts.Approvals = asksForEffects{}
+	}
+	return parts
 }
 
 // emit is the listener: what it was told cannot be taken back.
