@@ -119,6 +119,10 @@ func (b *batch) apply() {
 		b.callDelegate(body)
 	case event.CallInteractiveTool:
 		b.ask(body)
+	case event.ApprovalRequested:
+		b.permission(body)
+	case event.ApprovalAnswered:
+		b.permitted(body)
 	case event.ResumeToolCalls:
 		b.run.settling = b.run.allReturned()
 	case event.FinishAllToolCalls:

@@ -230,6 +230,14 @@ func TestRules(t *testing.T) {
 			[]event.Body{turn("", "", askCall), event.CallInteractiveTool{ToolCallID: "c4"}, event.StopRunByInteractiveTool{}, resumed("R", resultOf(askCall, "500"))},
 			[]string{"R Question askUser | q: Budget?", "R Answer askUser | 500"},
 		},
+		"a permission that is given": {
+			[]event.Body{turn("", "", makeCall), event.ApprovalRequested{ToolCallID: "c9", Rule: "rule 1 of the user", Why: "publishes"}, event.ApprovalAnswered{ToolCallID: "c9", Allow: true, Scope: event.ScopeJob}, ended(makeCall, `{"output":"ok"}`)},
+			[]string{"R Permission: Run make | publishes", "R Allowed: Run make | for: job", "R Run make | ok"},
+		},
+		"a permission that is refused, in a process that did not see the call": {
+			[]event.Body{event.ApprovalRequested{ToolCallID: "c1", ToolCall: &readCall, Rule: "rule 1 of the user"}, event.StopRunByApproval{}, event.ApprovalAnswered{ToolCallID: "c1", Reason: "use staging"}, event.ApprovalAnswered{ToolCallID: "x"}},
+			[]string{"R Permission: Read Text File a.txt | rule 1 of the user", "R Denied: Read Text File a.txt | use staging", "R Denied x"},
+		},
 		"a call that a crash cut off, in a process that did not see it": {
 			[]event.Body{event.StartRun{From: from}, event.ResumeToolCalls{}, ended(makeCall, event.UnknownOutcome), ended(makeCall, event.UnknownOutcome)},
 			[]string{"R Run (outcome unknown) | " + event.UnknownOutcome},

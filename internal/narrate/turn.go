@@ -154,6 +154,43 @@ func (b *batch) ask(body event.CallInteractiveTool) {
 	}
 }
 
+// permission shows a call that waits for the user to allow it, and why.
+func (b *batch) permission(body event.ApprovalRequested) {
+	if body.ToolCall != nil && b.run.calls[body.ToolCallID] == nil {
+		b.learn(*body.ToolCall)
+	}
+	r := b.about(body.ToolCallID, "Permission")
+	r.Kind, r.State, r.Body = Question, Waiting, []Text{{Text: cmp.Or(body.Why, body.Rule)}}
+	b.add(r)
+}
+
+// permitted shows what the user said about a call.
+func (b *batch) permitted(body event.ApprovalAnswered) {
+	label := "Denied"
+	if body.Allow {
+		label = "Allowed"
+	}
+	r := b.about(body.ToolCallID, label)
+	r.Kind = Answer
+	switch {
+	case body.Reason != "":
+		r.Body = []Text{{Text: body.Reason, Show: Prose}}
+	case body.Scope != "" && body.Scope != event.ScopeOnce:
+		r.Body = []Text{{Text: "for: " + body.Scope}}
+	}
+	b.add(r)
+}
+
+// about returns a row that names a call.
+func (b *batch) about(callID, label string) Row {
+	c := b.run.find(callID)
+	if c == nil {
+		return Row{Label: label, Summary: callID}
+	}
+	r := toolRow(c.tool, event.ToolResult{}, b.narrator.workspace)
+	return Row{Label: label + ": " + r.Label, Summary: r.Summary, Argv: r.Argv, Dir: r.Dir}
+}
+
 func (b *batch) retry(body event.Retry) {
 	b.providerRan()
 	text := body.Reason

@@ -27,6 +27,8 @@ type line struct {
 func (p *Printer) body(r narrate.Row, before int) []line {
 	texts := r.Body
 	switch {
+	case r.Argv != nil && (r.Kind == narrate.Question || r.Kind == narrate.Answer): // about a command
+		texts = slices.Concat([]narrate.Text{{Text: p.command(r), Show: narrate.Whole}}, texts)
 	case r.Argv != nil && r.Kind != narrate.Tool:
 		texts = []narrate.Text{{Text: p.command(r), Show: narrate.Whole}}
 	case p.opts.Whole && r.State == narrate.Pending && r.Args != nil:

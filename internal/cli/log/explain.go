@@ -182,6 +182,12 @@ func (v *survey) printOpen(p *printer) {
 
 // printWaiting shows what a job wants to know from the user, and how to answer.
 func (v *survey) printWaiting(p *printer) {
+	if calls := v.history.Waiting(); len(calls) > 0 && v.opts.Run == "" {
+		p.line("Waiting for your permission for " + wording.Count(len(calls), "tool call"))
+		p.field("Look at it with", v.opts.command()+" approvals "+terminal.ShellJoin(v.jobID))
+		p.blank()
+		return
+	}
 	point, ok := v.history.Head()
 	state := point.State
 	if !ok || v.status() != string(event.JobStoppedByInteractiveTool) || state.Status != event.StatusStoppedByInteractiveTool ||
