@@ -3,6 +3,7 @@
 package calls
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -355,5 +356,19 @@ func TestGrants(t *testing.T) {
 	d.Spec.Approvals.Sources[0].Rules = []job.Rule{{Tool: "exec", Do: job.Ask, Remember: new(bool)}}
 	if got := decide(t, d, push, pushes); got.Do != job.Ask || !got.Once {
 		t.Errorf("a rule that asks each time: %+v", got)
+	}
+}
+
+// A job that is stopped does not wait until a large file is read, and the call has no digest that
+// was answered.
+func TestDigestStops(t *testing.T) {
+	d, dir := newDecider(t, preset(job.PresetAsk))
+	write(t, dir, "big", strings.Repeat("x", 1<<20))
+	request := engine.CallRequest{Experts: []string{"dev"}, Call: event.ToolCall{SkillName: expert.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"cat","args":["big"]}`)}}
+	ctx, cancel := context.WithCancel(t.Context())
+	before := d.Decide(ctx, request).Digest
+	cancel()
+	if after := d.Decide(ctx, request).Digest; after == before {
+		t.Error("the file was read to its end, or not at all")
 	}
 }

@@ -241,10 +241,23 @@ func (c *call) addFile(ctx context.Context, sum hash.Hash, name string) {
 	}
 	defer f.Close()
 	content := sha256.New()
-	if _, err := io.Copy(content, f); err != nil {
+	if _, err := io.Copy(content, stoppable{ctx, f}); err != nil {
 		fmt.Fprintf(content, "unreadable: %v", err)
 	}
 	fmt.Fprintf(sum, "file %d %s %x\n", len(f.Path), f.Path, content.Sum(nil))
+}
+
+// A stoppable ends when its context does: a file can be large.
+type stoppable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (s stoppable) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.Reader.Read(p)
 }
 
 // texts returns all texts in arguments, in order.
