@@ -463,6 +463,31 @@ func TestApprovalExpires(t *testing.T) {
 	}
 }
 
+// A job whose seal is not valid can record answers that the user never gave, also to delegates.
+func TestTrustedHistoryHasNoAnswers(t *testing.T) {
+	b := newTeam(t, map[string][]turn{
+		"writer": {does(`act {"n":1}`), does(`helper {"query":"x"}`), says("done")},
+		"helper": {does(`act {"n":1}`), says("ok")},
+	})
+	b.approvals = &referee{do: asksAct}
+	for _, ran := range []int{0, 1} { // by the coordinator, then by the delegate
+		in := job.Input{Query: "go"}
+		if ran > 0 {
+			in = job.Input{Continue: true}
+		}
+		r := b.must(in)
+		b.answer(r.Waiting, true)
+		r = b.must(job.Input{Continue: true, TrustHistory: true})
+		if r.Status != event.StatusStoppedByApproval || len(r.Waiting) != 1 || len(b.tools.ran) != ran {
+			t.Fatalf("%+v; ran %v", r, b.tools.ran)
+		}
+		b.answer(r.Waiting, true)
+	}
+	if r := b.must(job.Input{Continue: true}); r.Status != event.StatusCompleted || len(b.tools.ran) != 2 {
+		t.Errorf("%+v; ran %v", r, b.tools.ran)
+	}
+}
+
 func TestTooManyWait(t *testing.T) {
 	b := newBench(t, does(slices.Repeat([]string{"act"}, maxWaiting+1)...), says("done"))
 	b.approvals = &referee{do: asksAct}
