@@ -45,9 +45,14 @@ func place(state, storage, jobID string) (dir, name string) {
 	return filepath.Join(state, dirName), hex.EncodeToString(sum[:8])
 }
 
-// Listen takes answers for a job until close is called. state is the directory of the project in the
+// Listen takes answers for a job until stop is called. state is the directory of the project in the
 // user's state.
-func Listen(state, storage, jobID string, inbox *engine.Inbox) (close func(), err error) {
+func Listen(state, storage, jobID string, inbox *engine.Inbox) (stop func(), err error) {
+	return listen(state, storage, jobID, inbox, timeout)
+}
+
+// listen is Listen with clients that have so much time.
+func listen(state, storage, jobID string, inbox *engine.Inbox, patience time.Duration) (stop func(), err error) {
 	dir, name := place(state, storage, jobID)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -70,18 +75,35 @@ func Listen(state, storage, jobID string, inbox *engine.Inbox) (close func(), er
 		return nil, errors.Join(err, listener.Close())
 	}
 	var all sync.WaitGroup
+	over := make(chan struct{})
 	all.Go(func() {
 		for {
 			conn, err := listener.AcceptUnix()
 			if err != nil {
 				return
 			}
-			all.Go(func() { serve(conn, inbox) })
+			all.Go(func() {
+				if conn.SetDeadline(time.Now().Add(patience)) != nil {
+					conn.Close()
+					return
+				}
+				served := make(chan struct{})
+				all.Go(func() { // a client that says nothing does not keep the job from ending
+					select {
+					case <-served:
+					case <-over:
+						_ = conn.SetReadDeadline(time.Now()) // it has ended already if this fails
+					}
+				})
+				serve(conn, inbox)
+				close(served)
+			})
 		}
 	})
 	return sync.OnceFunc(func() {
 		listener.Close()
 		os.Remove(filepath.Join(dir, name))
+		close(over)
 		all.Wait()
 	}), nil
 }
@@ -89,9 +111,6 @@ func Listen(state, storage, jobID string, inbox *engine.Inbox) (close func(), er
 // serve takes one answer.
 func serve(conn *net.UnixConn, inbox *engine.Inbox) {
 	defer conn.Close()
-	if conn.SetDeadline(time.Now().Add(timeout)) != nil {
-		return
-	}
 	var r reply
 	if err := checkPeer(conn); err != nil {
 		r.Error = err.Error()

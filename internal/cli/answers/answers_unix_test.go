@@ -3,15 +3,18 @@
 package answers
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"iter"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -126,5 +129,28 @@ func TestNoProcessListens(t *testing.T) {
 		if left, err := os.ReadDir(filepath.Join(state, dirName)); err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
+	}
+}
+
+// A client that connects and says nothing does not keep the job from ending.
+func TestSilentClient(t *testing.T) {
+	state := t.TempDir()
+	stop, err := listen(state, "s", "j", &engine.Inbox{}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, name := place(state, "s", "j")
+	conn, err := net.Dial("unix", filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// Connections are accepted in their order, so the first one is served when this one was.
+	if err := Send(t.Context(), state, "s", "j", engine.RunAnswer{}); !errors.As(err, new(*engine.AnswerError)) {
+		t.Errorf("%v", err)
+	}
+	stop() // or the test does not end
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "error") {
+		t.Errorf("the client is told %q, %v", line, err)
 	}
 }
