@@ -16,6 +16,7 @@ import (
 //
 //	probed run CONFIG    runs the rows of a config and writes the results
 //	probed mcp CONFIG    is a skill with one tool, probe, that does the same
+//	probed mcp CONFIG FILE TEXT   adds a line to a file when it starts, before any call, and is that skill
 //	probed linger [FILE] waits and ends; the file is there while it does
 //	probed hold HOST MINE OTHER   asks a host for a page, makes a file and keeps the tunnel
 //	                     open until another file is there
@@ -33,6 +34,8 @@ func Command(ctx context.Context, args []string) error {
 		return err
 	case len(args) == 2 && args[0] == "mcp":
 		return serve(ctx, args[1])
+	case len(args) == 4 && args[0] == "mcp":
+		return errors.Join(appendLine(args[2], args[3]), serve(ctx, args[1]))
 	case len(args) == 1 && args[0] == "multiply":
 		Multiply(ctx)
 		return nil
@@ -58,7 +61,7 @@ func Command(ctx context.Context, args []string) error {
 	case len(args) == 3 && args[0] == "append":
 		return appendLine(args[1], args[2])
 	}
-	return errors.New("usage: probed run CONFIG | mcp CONFIG | linger [FILE] | hold HOST MINE OTHER | eat MIB | fill FILE MIB | keep HOW FILE MIB | append FILE TEXT")
+	return errors.New("usage: probed run CONFIG | mcp CONFIG [FILE TEXT] | linger [FILE] | hold HOST MINE OTHER | eat MIB | fill FILE MIB | keep HOW FILE MIB | append FILE TEXT")
 }
 
 // runFile runs the rows of a config file. The results go to a file, the summary to
