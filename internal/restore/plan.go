@@ -151,7 +151,9 @@ func (p *Plan) note(target snapshot.Tree, work rewind.Work, o rewind.Options) {
 	}
 	for _, l := range p.Left {
 		known[l.Path] = true
-		if e, ok := p.tree[l.Path]; ok && !e.Captured() && p.wasSkipped(l.Path) {
+		// What the target does not have, such as a large file that the job made, can be left alone.
+		was, had := target[l.Path]
+		if e, ok := p.tree[l.Path]; had && was.Captured() && ok && !e.Captured() && p.wasSkipped(l.Path) {
 			p.lost = append(p.lost, l)
 		}
 	}

@@ -53,7 +53,7 @@ func prepare(m *testing.M) (code int, err error) {
 	}
 	err = errors.Join(history.Isolate(filepath.Join(dir, "state")), allow.Isolate(filepath.Join(dir, "config")))
 	for name, value := range map[string]string{
-		"PERSTACK_SANDBOX": "off", // git has to write all of .git
+		"PERSTACK_SANDBOX":    "off", // git has to write all of .git
 		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull,
 		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
 	} {

@@ -55,6 +55,9 @@ func (c *counts) add(o counts) {
 type moment struct {
 	files listing
 	by    author
+	// several says that delegates worked: one can have undone what another did, so that the job
+	// changed more than there is to see.
+	several bool
 }
 
 type author int
@@ -98,7 +101,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 
 func (s *scene) note(by author) int {
 	s.t.Helper()
-	s.moments = append(s.moments, moment{s.mustList(), by})
+	s.moments = append(s.moments, moment{files: s.mustList(), by: by})
 	return len(s.moments) - 1
 }
 
@@ -189,7 +192,7 @@ func (s *scene) runJob() {
 	n := s.number
 	var script strings.Builder
 	heard := fmt.Sprintf("query %d!", n)
-	effects := []bool{} // of the steps
+	effects, several := []bool{}, make([]bool, 3) // of the steps
 	turn := func(calls string) {
 		fmt.Fprintf(&script, "[[turn]]\nsystem = %q\ncontains = %q\n%s", leadInstruction, heard, calls)
 	}
@@ -206,6 +209,7 @@ func (s *scene) runJob() {
 		case kind == 1:
 			turn(fmt.Sprintf("[[turn.call]]\ntool = \"work\"\nargs = { script = %q }\n", s.work()+"echo '"+mark+"'"))
 		case kind == 2:
+			several[k] = true
 			part := func(i int) string { return fmt.Sprintf("part %d.%d.%d!", n, k, i) }
 			turn(fmt.Sprintf("[[turn.call]]\ntool = \"worker\"\nargs = { query = %q }\n[[turn.call]]\ntool = \"worker\"\nargs = { query = %q }\n", part(0), part(1)))
 			for i := range 2 {
@@ -231,6 +235,7 @@ func (s *scene) runJob() {
 		if asked > 0 && asked <= len(effects) {
 			if effects[asked-1] {
 				state = s.note(byJob)
+				s.moments[state].several = several[asked-1]
 			}
 			id, err := s.newestCheckpoint()
 			if err != nil {
@@ -366,11 +371,13 @@ func related(path string, all map[string]bool) bool {
 func (s *scene) judge(said string, target int, o restoreOptions, code int, out string) {
 	s.t.Helper()
 	was, goal, is := s.moments[s.now()].files, s.moments[target].files, s.mustList()
-	job, user, restored, index := map[string]bool{}, map[string]bool{}, false, false
+	job, user := map[string]bool{}, map[string]bool{}
+	var restored, index, several bool
 	for i := target + 1; i <= s.now(); i++ {
 		changed := s.moments[i-1].files.changed(s.moments[i].files)
 		switch s.moments[i].by {
 		case byJob:
+			several = several || s.moments[i].several
 			maps.Copy(job, changed)
 		case byUser:
 			index = index || changed[gitIndex]
@@ -395,7 +402,7 @@ func (s *scene) judge(said string, target int, o restoreOptions, code int, out s
 		for path := range job {
 			meet = meet || o.wants(path) && related(path, user)
 		}
-		if o.force || o.exact || !meet && !restored {
+		if o.force || o.exact || !meet && !restored && !several {
 			wrong("it was refused without a reason")
 		}
 		return
@@ -416,7 +423,7 @@ func (s *scene) judge(said string, target int, o restoreOptions, code int, out s
 		switch {
 		case !o.wants(path) && !strings.HasPrefix(o.only, path+"/"):
 			wrong("it changed %s, which was not asked for", path)
-		case !job[path] && !(o.force && related(path, job)) && !strings.HasPrefix(o.only, path+"/"):
+		case !job[path] && !(o.force && (several || related(path, job))) && !strings.HasPrefix(o.only, path+"/"):
 			wrong("it changed %s, which the job did not", path)
 		case !o.force && user[path] && !restored:
 			wrong("it changed %s, which the user changed, too", path)

@@ -1,0 +1,143 @@
+package rewind
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/history"
+)
+
+// config adds settings to perstack.toml, before the Experts.
+func (p *project) config(settings string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, "perstack.toml")
+	text, err := os.ReadFile(path)
+	p.check(err)
+	p.check(os.WriteFile(path, append([]byte(settings), text...), 0o644))
+}
+
+// Files that cannot be stored, or read to their end, do not hold a run up. They are left alone, and
+// what else the run changed is undone.
+func TestAwkwardFiles(t *testing.T) {
+	p := newProject(t)
+	p.sh("echo old > a; mkdir dir; echo x > dir/x; echo s > secret; chmod 000 secret")
+	want := p.mustListReadable()
+	code, out := p.runOnce([]string{
+		"echo new > a; mkfifo fifo; ln -s /dev/zero zero; truncate -s 1T sparse; ln -s ../.. up; mkdir made; echo y > made/y",
+		// It runs on in the background after its call has ended, and is gone with the run.
+		"(while :; do echo more >> log; echo x > flicker; rm flicker; done) > /dev/null 2>&1 & echo begun > b",
+		"chmod 444 a; rm dir/x; rmdir dir",
+	}, "--job-id", jobID)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	if n := strings.Count(out, "not all files of the workspace can be restored"); n != 1 || !strings.Contains(out, "sparse") {
+		t.Errorf("%d messages about the file that is too large, want one:\n%s", n, out)
+	}
+	log, err := os.Stat(filepath.Join(p.ws, "log"))
+	p.check(err)
+
+	// Writes in the background can be taken for those of others, so it takes force. The large file
+	// and the pipe are no part of it.
+	code, out = p.perstack("undo", jobID, "--force")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	if after, err := os.Stat(filepath.Join(p.ws, "log")); err == nil && after.Size() != log.Size() {
+		t.Errorf("the log is still written, or restored in part: %d bytes, then %d", log.Size(), after.Size())
+	}
+	for _, name := range []string{"sparse", "fifo"} {
+		if _, err := os.Lstat(filepath.Join(p.ws, name)); err != nil {
+			t.Errorf("%s was not left alone: %v", name, err)
+		}
+		if !strings.Contains(out, name) {
+			t.Errorf("nothing is said about %s:\n%s", name, out)
+		}
+		p.check(os.Remove(filepath.Join(p.ws, name)))
+	}
+	_ = os.Remove(filepath.Join(p.ws, "flicker"))
+	got := p.mustListReadable()
+	for path := range want.changed(got) {
+		t.Errorf("%s is %q, want %q", path, got[path], want[path])
+	}
+	p.must(back(out)...)
+	if got := p.sh("cat a b made/y; readlink zero up"); got != "new\nbegun\ny\n/dev/zero\n../..\n" {
+		t.Errorf("back again: %q", got)
+	}
+}
+
+// mustListReadable lists a workspace with files that an ordinary user cannot read.
+func (p *project) mustListReadable() listing {
+	p.t.Helper()
+	p.check(os.Chmod(filepath.Join(p.ws, "secret"), 0o600))
+	defer func() { p.check(os.Chmod(filepath.Join(p.ws, "secret"), 0)) }()
+	return p.mustList()
+}
+
+// A file that its user cannot read is not stored. If the job did nothing to it, nothing is refused;
+// else undo says why it cannot go back.
+func TestUnreadableFiles(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads every file; CI runs the tests as another user")
+	}
+	p := newProject(t)
+	p.sh("echo old > a; echo s > secret; chmod 000 secret; mkdir closed; echo c > closed/c; chmod 000 closed")
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(p.ws, "closed"), 0o755) })
+	code, out := p.runOnce([]string{"echo new > a"}, "--job-id", jobID)
+	if code != 0 || !strings.Contains(out, "not all files of the workspace can be restored") {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	p.must("undo", jobID)
+	p.sh("chmod 755 closed; chmod 600 secret")
+	if got := p.sh("cat a secret closed/c"); got != "old\ns\nc\n" {
+		t.Errorf("undone: %q", got)
+	}
+
+	// The job opens a directory: what is in it was there before.
+	p.sh("chmod 000 closed")
+	if code, out := p.runOnce([]string{"echo new > a; chmod 755 closed", "rm a"}, "--continue-job", jobID); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	p.must("undo", jobID, "--force")
+	if got := p.sh("cat a closed/c"); got != "old\nc\n" {
+		t.Errorf("undone: %q", got)
+	}
+}
+
+// Where the disk for snapshots is full, a run continues and says so once, or stops if snapshots are
+// required.
+func TestRootFullStore(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it mounts a file system, which needs root")
+	}
+	for _, mode := range []string{"auto", "required"} {
+		t.Run(mode, func(t *testing.T) {
+			p := newProject(t)
+			p.config(fmt.Sprintf("[snapshots]\nmode = %q\n", mode))
+			disk := filepath.Join(history.Of(t, p.dir), "files")
+			p.check(os.MkdirAll(disk, 0o700))
+			p.check(syscall.Mount("none", disk, "tmpfs", 0, "size=256k"))
+			t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+			p.sh("head -c 1000000 /dev/urandom > large")
+			code, out := p.runOnce([]string{"echo 1 > a", "echo 2 > a"}, "--job-id", jobID)
+			const says = "cannot be stored"
+			switch {
+			case mode == "required" && (code != 3 || !strings.Contains(out, "snapshot")):
+				t.Errorf("exit code %d, want 3\n%s", code, out)
+			case mode == "required":
+				if _, err := os.Stat(filepath.Join(p.ws, "a")); err == nil {
+					t.Error("a command ran although no state could be stored")
+				}
+			case code != 0 || strings.Count(out, says) != 1:
+				t.Errorf("exit code %d, and %d messages\n%s", code, strings.Count(out, says), out)
+			}
+			if left, err := filepath.Glob(filepath.Join(disk, "packs", "*")); err != nil || len(left) > 0 {
+				t.Errorf("what was not written to its end is left: %v %v", left, err)
+			}
+		})
+	}
+}
