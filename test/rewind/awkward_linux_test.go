@@ -1,31 +1,18 @@
 package rewind
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/perstack-go/perstack/internal/testkit/history"
 )
-
-// config adds settings to perstack.toml, before the Experts.
-func (p *project) config(settings string) {
-	p.t.Helper()
-	path := filepath.Join(p.dir, "perstack.toml")
-	text, err := os.ReadFile(path)
-	p.check(err)
-	p.check(os.WriteFile(path, append([]byte(settings), text...), 0o644))
-}
 
 // Files that cannot be stored, or read to their end, do not hold a run up. They are left alone, and
 // what else the run changed is undone.
 func TestAwkwardFiles(t *testing.T) {
 	p := newProject(t)
-	p.sh("echo old > a; mkdir dir; echo x > dir/x; echo s > secret; chmod 000 secret")
-	want := p.mustListReadable()
+	p.sh("echo old > a; mkdir dir; echo x > dir/x")
+	want := p.mustList()
 	code, out := p.runOnce([]string{
 		"echo new > a; mkfifo fifo; ln -s /dev/zero zero; truncate -s 1T sparse; ln -s ../.. up; mkdir made; echo y > made/y",
 		// It runs on in the background after its call has ended, and is gone with the run.
@@ -60,7 +47,7 @@ func TestAwkwardFiles(t *testing.T) {
 		p.check(os.Remove(filepath.Join(p.ws, name)))
 	}
 	_ = os.Remove(filepath.Join(p.ws, "flicker"))
-	got := p.mustListReadable()
+	got := p.mustList()
 	for path := range want.changed(got) {
 		t.Errorf("%s is %q, want %q", path, got[path], want[path])
 	}
@@ -68,14 +55,6 @@ func TestAwkwardFiles(t *testing.T) {
 	if got := p.sh("cat a b made/y; readlink zero up"); got != "new\nbegun\ny\n/dev/zero\n../..\n" {
 		t.Errorf("back again: %q", got)
 	}
-}
-
-// mustListReadable lists a workspace with files that an ordinary user cannot read.
-func (p *project) mustListReadable() listing {
-	p.t.Helper()
-	p.check(os.Chmod(filepath.Join(p.ws, "secret"), 0o600))
-	defer func() { p.check(os.Chmod(filepath.Join(p.ws, "secret"), 0)) }()
-	return p.mustList()
 }
 
 // A file that its user cannot read is not stored. If the job did nothing to it, nothing is refused;
@@ -105,39 +84,5 @@ func TestUnreadableFiles(t *testing.T) {
 	p.must("undo", jobID, "--force")
 	if got := p.sh("cat a closed/c"); got != "old\nc\n" {
 		t.Errorf("undone: %q", got)
-	}
-}
-
-// Where the disk for snapshots is full, a run continues and says so once, or stops if snapshots are
-// required.
-func TestRootFullStore(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("it mounts a file system, which needs root")
-	}
-	for _, mode := range []string{"auto", "required"} {
-		t.Run(mode, func(t *testing.T) {
-			p := newProject(t)
-			p.config(fmt.Sprintf("[snapshots]\nmode = %q\n", mode))
-			disk := filepath.Join(history.Of(t, p.dir), "files")
-			p.check(os.MkdirAll(disk, 0o700))
-			p.check(syscall.Mount("none", disk, "tmpfs", 0, "size=256k"))
-			t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-			p.sh("head -c 1000000 /dev/urandom > large")
-			code, out := p.runOnce([]string{"echo 1 > a", "echo 2 > a"}, "--job-id", jobID)
-			const says = "cannot be stored"
-			switch {
-			case mode == "required" && (code != 3 || !strings.Contains(out, "snapshot")):
-				t.Errorf("exit code %d, want 3\n%s", code, out)
-			case mode == "required":
-				if _, err := os.Stat(filepath.Join(p.ws, "a")); err == nil {
-					t.Error("a command ran although no state could be stored")
-				}
-			case code != 0 || strings.Count(out, says) != 1:
-				t.Errorf("exit code %d, and %d messages\n%s", code, strings.Count(out, says), out)
-			}
-			if left, err := filepath.Glob(filepath.Join(disk, "packs", "*")); err != nil || len(left) > 0 {
-				t.Errorf("what was not written to its end is left: %v %v", left, err)
-			}
-		})
 	}
 }

@@ -57,6 +57,15 @@ instruction = "You are a worker."
 	return p
 }
 
+// config adds settings to perstack.toml, before the Experts.
+func (p *project) config(settings string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, "perstack.toml")
+	text, err := os.ReadFile(path)
+	p.check(err)
+	p.check(os.WriteFile(path, append([]byte(settings), text...), 0o644))
+}
+
 // leadInstruction is in each request of the coordinator, and in no other.
 const leadInstruction = "You are the lead."
 

@@ -53,9 +53,7 @@ func TestDeletedJobsFreeSpace(t *testing.T) {
 // maxStoreBytes holds after each job. The ends of old jobs stay, so that these can be undone.
 func TestStoreStaysSmall(t *testing.T) {
 	p := newProject(t)
-	text, err := os.ReadFile(filepath.Join(p.dir, "perstack.toml"))
-	p.check(err)
-	p.check(os.WriteFile(filepath.Join(p.dir, "perstack.toml"), append([]byte("[snapshots]\nmaxStoreBytes = \"1MiB\"\n"), text...), 0o644))
+	p.config("[snapshots]\nmaxStoreBytes = \"1MiB\"\n")
 	for i := range 4 {
 		id := fmt.Sprint("job", i)
 		code, out := p.runOnce([]string{"head -c 300000 /dev/urandom > a", "head -c 300000 /dev/urandom > a", "rm a; echo x >> x"}, "--job-id", id)
