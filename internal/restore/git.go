@@ -24,15 +24,22 @@ type repository struct {
 // keepCommits adds names for commits to the goal of a plan.
 func (s *Session) keepCommits(p *Plan) error {
 	goal := maps.Clone(p.Goal)
-	for _, dir := range gitDirs(p.tree) {
+	dirs := gitDirs(p.tree)
+	if len(dirs) == 0 {
+		return nil
+	}
+	// Sorted, what belongs to one repository is found without a look at all others: a job can make
+	// many of them.
+	before, after := slices.Sorted(maps.Keys(p.tree)), slices.Sorted(maps.Keys(p.Goal))
+	for _, dir := range dirs {
 		if _, stays := goal[dir+"HEAD"]; !stays {
 			continue // the job made the repository
 		}
-		now, err := s.refsOf(dir, p.tree)
+		now, err := s.refsOf(dir, p.tree, before)
 		if err != nil {
 			return err
 		}
-		then, err := s.refsOf(dir, p.Goal)
+		then, err := s.refsOf(dir, p.Goal, after)
 		if err != nil {
 			return err
 		}
@@ -111,8 +118,9 @@ func gitDirs(t snapshot.Tree) (dirs []string) {
 	return dirs
 }
 
-// refsOf returns the refs of a repository that name a commit, and a HEAD that does.
-func (s *Session) refsOf(dir string, t snapshot.Tree) (repository, error) {
+// refsOf returns the refs of a repository that name a commit, and a HEAD that does. paths are those
+// of the tree, sorted.
+func (s *Session) refsOf(dir string, t snapshot.Tree, paths []string) (repository, error) {
 	r := repository{dir, map[string]string{}}
 	if e, ok := t[dir+"packed-refs"]; ok {
 		text, err := s.text(e)
@@ -126,12 +134,16 @@ func (s *Session) refsOf(dir string, t snapshot.Tree) (repository, error) {
 			}
 		}
 	}
-	for path, e := range t {
+	first, _ := slices.BinarySearch(paths, dir)
+	for _, path := range paths[first:] {
 		ref, ok := strings.CutPrefix(path, dir)
-		if !ok || ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !isWorktreeHead(ref) {
+		if !ok {
+			break
+		}
+		if ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !isWorktreeHead(ref) {
 			continue
 		}
-		text, err := s.text(e)
+		text, err := s.text(t[path])
 		if err != nil {
 			return r, err
 		}
@@ -181,10 +193,11 @@ func (s *Session) Branches(p rewind.Plan, path string) (now, after string, err e
 	if path != ".git/HEAD" && !strings.HasSuffix(path, "/.git/HEAD") {
 		return "", "", nil
 	}
-	for _, c := range p.Changes {
-		if c.Path != path || c.Before == nil || c.After == nil {
-			continue
-		}
+	i, found := slices.BinarySearchFunc(p.Changes, path, func(c snapshot.Change, path string) int { return strings.Compare(c.Path, path) })
+	if !found {
+		return "", "", nil
+	}
+	if c := p.Changes[i]; c.Before != nil && c.After != nil {
 		if now, err = s.text(*c.Before); err == nil {
 			after, err = s.text(*c.After)
 		}

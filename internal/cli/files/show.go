@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -75,8 +76,9 @@ func Rows(changes []snapshot.Change) (rows []Row) {
 		if is.Kind == snapshot.Directory {
 			path += "/"
 		}
-		rows = append([]Row{{Letter: letter, Path: path}}, rows...)
+		rows = append(rows, Row{Letter: letter, Path: path})
 	}
+	slices.Reverse(rows)
 	return rows
 }
 

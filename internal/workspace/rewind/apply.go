@@ -2,6 +2,7 @@ package rewind
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,9 +37,9 @@ func Apply(ctx context.Context, dir, id string, store *snapshot.Store, taker *sn
 		return Result{}, err
 	}
 	defer root.Close()
-	a := &applier{ctx: ctx, store: store, taker: taker, root: root, modes: map[string]uint16{}}
-	staging := stagingPrefix + id
-	if err := errors.Join(a.writable(root, ""), a.removeStaging(staging), root.Mkdir(staging, 0o700)); err != nil {
+	a := &applier{ctx: ctx, store: store, taker: taker, root: root, made: map[string]bool{}, modes: map[string]uint16{}}
+	staging, err := a.makeStaging(stagingPrefix + id)
+	if err != nil {
 		return Result{}, fmt.Errorf("restore files in %s: %w", dir, err)
 	}
 	if a.staging, err = root.Sub(staging); err != nil {
@@ -58,7 +59,7 @@ type applier struct {
 	taker   *snapshot.Taker
 	root    opendir.Dir
 	staging opendir.Dir
-	made    []string          // directories that did not exist
+	made    map[string]bool   // directories that did not exist
 	modes   map[string]uint16 // that directories get at the end
 	result  Result
 }
@@ -266,7 +267,7 @@ func (a *applier) sameDirectory(d opendir.Dir, path string) error {
 		return err
 	}
 	was, ok := a.taker.Stamp(path)
-	if slices.Contains(a.made, path) || ok && was.Device == is.Stamp.Device && was.Inode == is.Stamp.Inode {
+	if a.made[path] || ok && was.Device == is.Stamp.Device && was.Inode == is.Stamp.Inode {
 		return nil
 	}
 	return errDirectory
@@ -296,7 +297,7 @@ func (a *applier) check(in opendir.Dir, name string, c snapshot.Change) error {
 		return errChanged
 	case err != nil:
 		return err
-	case slices.Contains(a.made, c.Path):
+	case a.made[c.Path]:
 		return nil
 	case c.Before == nil || !ok:
 		return errChanged
@@ -338,7 +339,7 @@ func (a *applier) directory(name string, in opendir.Dir, c snapshot.Change, _ st
 		return errChanged
 	}
 	if err == nil {
-		a.made = append(a.made, c.Path)
+		a.made[c.Path] = true
 	}
 	return err
 }
@@ -375,6 +376,19 @@ func (a *applier) setModes() error {
 		}
 	}
 	return nil
+}
+
+// makeStaging makes the staging directory, in place of one that a crash left. A job that knows the
+// name can have put something there which cannot be removed like that. Then another name has to do:
+// a restore that cannot begin would keep all jobs from the workspace.
+func (a *applier) makeStaging(name string) (string, error) {
+	if err := a.writable(a.root, ""); err != nil {
+		return "", err
+	}
+	if a.removeStaging(name) != nil {
+		name += "-" + rand.Text()
+	}
+	return name, a.root.Mkdir(name, 0o700)
 }
 
 // removeStaging removes the staging directory with what is in it.

@@ -30,7 +30,7 @@ type Plan struct {
 
 // Make plans the way from now to target.
 func Make(target, now snapshot.Tree, work Work, o Options) Plan {
-	m := maker{target: target, now: now, options: o, plan: Plan{Goal: maps.Clone(now)}}
+	m := maker{target: target, now: now, options: o, plan: Plan{Goal: maps.Clone(now)}, conflicts: map[string]bool{}}
 	for _, path := range m.candidates(work) {
 		m.decide(path, work[path])
 	}
@@ -47,6 +47,7 @@ type maker struct {
 	target, now snapshot.Tree
 	options     Options
 	plan        Plan
+	conflicts   map[string]bool // paths in plan.Conflicts
 }
 
 func entry(t snapshot.Tree, path string) *snapshot.Entry {
@@ -166,7 +167,8 @@ func (m *maker) settleParent(path, dir string) bool {
 func (m *maker) overrides() bool { return m.options.Force || m.options.Exact }
 
 func (m *maker) conflict(path string) {
-	if !slices.Contains(m.plan.Conflicts, path) {
+	if !m.conflicts[path] {
+		m.conflicts[path] = true
 		m.plan.Conflicts = append(m.plan.Conflicts, path)
 	}
 }

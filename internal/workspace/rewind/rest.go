@@ -9,7 +9,7 @@ import (
 // Rest returns what is left to do of a restore that did not end. was is the state when it began, and
 // goal the one that it leads to. What others changed since is left alone.
 func Rest(was, goal, now snapshot.Tree) Plan {
-	m := maker{target: goal, now: now, options: Options{Force: true}, plan: Plan{Goal: maps.Clone(now)}}
+	m := maker{target: goal, now: now, options: Options{Force: true}, plan: Plan{Goal: maps.Clone(now)}, conflicts: map[string]bool{}}
 	for _, c := range differences(was, goal) {
 		is := entry(now, c.Path)
 		switch {
