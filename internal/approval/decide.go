@@ -41,6 +41,7 @@ type Request struct {
 	InWorkspace bool     // the program lies in the workspace
 	Env         []string // names of the variables that the call sets
 	Path        string   // of a file tool, relative to the workspace, as it was resolved
+	Whole       bool     // the call reaches everything below Path, too
 	Host        string   // host:port, of a connection
 
 	// Destructive says that the server describes the tool so; Network that it can reach hosts.

@@ -118,7 +118,7 @@ func matches(r *job.Rule, q *Request) bool {
 	case r.Host != "" && !matchesHost(r.Host, q.Host):
 		return false
 	}
-	if len(r.Command) > 0 && !matchesCommand(r, q) || r.Path != "" && !matchesPath(r.Path, q.Path) {
+	if len(r.Command) > 0 && !matchesCommand(r, q) || r.Path != "" && !matchesPath(r, q) {
 		return false
 	}
 	for pointer, pattern := range r.Args {
@@ -149,8 +149,22 @@ func matchesCommand(r *job.Rule, q *Request) bool {
 	return matchWords(r.Command, slices.Concat([]string{program}, q.Command[1:]))
 }
 
-func matchesPath(pattern, at string) bool {
-	return at != "" && matchWords(strings.Split(pattern, "/"), strings.Split(at, "/"))
+// matchesPath compares the path of a file tool. A rule that asks or denies also matches a call that
+// reaches what it is about from a directory above: to move the directory is to move all in it.
+func matchesPath(r *job.Rule, q *Request) bool {
+	if q.Path == "" {
+		return false
+	}
+	patterns, at := strings.Split(r.Path, "/"), strings.Split(q.Path, "/")
+	return matchWords(patterns, at) || q.Whole && r.Do != job.Allow && (q.Path == "." || reaches(patterns, at))
+}
+
+// reaches reports whether patterns can match something below a directory.
+func reaches(patterns, at []string) bool {
+	if n := min(before(patterns), len(at)); !startsWith(at, patterns[:n]) {
+		return false
+	}
+	return len(at) < len(patterns) || slices.Contains(patterns, anyWords)
 }
 
 // matchesHost compares a host. A pattern without a port means all ports.

@@ -95,7 +95,7 @@ func (d *Decider) newCall(ctx context.Context, request engine.CallRequest) *call
 	}
 	c.paths = c.resolvePaths(ctx)
 	if len(c.paths) > 0 {
-		q.Path = c.paths[0]
+		q.Path, q.Whole = c.paths[0], c.isWhole(ctx)
 	}
 	return c
 }

@@ -206,6 +206,63 @@ func TestPathRules(t *testing.T) {
 	}
 }
 
+// A call about a directory is about what a rule protects in it.
+func TestPathRulesFromAbove(t *testing.T) {
+	for call, want := range map[string]job.Verdict{
+		`base grep {"pattern":"x"}`:                                   job.Deny,
+		`base grep {"pattern":"x","path":"."}`:                        job.Deny,
+		`base grep {"pattern":"x","path":"a"}`:                        job.Deny,
+		`base grep {"pattern":"x","path":"a/b"}`:                      job.Deny,
+		`base grep {"pattern":"x","path":"a/other"}`:                  job.Allow,
+		`base grep {"pattern":"x","path":"a.txt"}`:                    job.Allow,
+		`base moveFile {"source":"a","destination":"c"}`:              job.Deny,
+		`base moveFile {"source":"link","destination":"c"}`:           job.Deny,
+		`base moveFile {"source":"new","destination":"a"}`:            job.Deny,
+		`base moveFile {"source":"new","destination":"c"}`:            job.Allow,
+		`base moveFile {"source":"a.txt","destination":"a/c"}`:        job.Allow,
+		`base deleteDirectory {"path":"a","recursive":true}`:          job.Deny,
+		`base deleteDirectory {"path":"a"}`:                           job.Allow, // it has to be empty
+		`base deleteDirectory {"path":"a/other","recursive":true}`:    job.Allow,
+		`base listDirectory {}`:                                       job.Allow,
+		`base listDirectory {"path":"a"}`:                             job.Allow,
+		`base writeTextFile {"path":"a/other/x","text":"b/secret/x"}`: job.Allow,
+		`base createDirectory {"path":"a"}`:                           job.Allow,
+		`base glob {"pattern":"**","path":"a"}`:                       job.Allow, // it returns names only
+	} {
+		for _, pattern := range []string{"a/b/secret/**", "a/b/secret/key", "a/b/*/key"} {
+			d, dir := newDecider(t, rules(job.Rule{Path: pattern, Do: job.Deny}))
+			write(t, dir, "a.txt", "")
+			for _, name := range []string{"a/b/secret", "a/other", "new"} {
+				if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			if got := decide(t, d, call); got.Do != want {
+				t.Errorf("%s with %s: %+v, want %s", call, pattern, got, want)
+			}
+		}
+	}
+	d, _ := newDecider(t, rules(job.Rule{Path: "**", Do: job.Deny}))
+	for _, call := range []string{`base grep {"pattern":"x"}`, `base glob {"pattern":"x"}`, `base listDirectory {}`} {
+		if got := decide(t, d, call); got.Do != job.Deny {
+			t.Errorf("%s: %+v, although all paths are denied", call, got)
+		}
+	}
+	// To allow what is in a directory is not to allow what is done to all of it.
+	d, dir := newDecider(t, func(s *job.Spec) {
+		s.Approvals.Sources = []job.Rules{{Origin: job.FromUser, Preset: job.PresetAsk, Rules: []job.Rule{{Path: "a/b/**", Do: job.Allow}}}}
+	})
+	if err := os.MkdirAll(filepath.Join(dir, "a/b"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := decide(t, d, `base deleteDirectory {"path":"a","recursive":true}`); got.Do != job.Ask {
+		t.Errorf("a rule that allows a/b/** allows to delete a: %+v", got)
+	}
+}
+
 // A rule that allows a program means the one of the system, however the call names another.
 func TestProgramsOfTheWorkspace(t *testing.T) {
 	d, dir := newDecider(t, both(preset(job.PresetAsk), func(s *job.Spec) {

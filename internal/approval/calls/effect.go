@@ -93,6 +93,7 @@ type fileArgs struct {
 	Path        *string `json:"path"`
 	Source      *string `json:"source"`
 	Destination *string `json:"destination"`
+	Recursive   bool    `json:"recursive"`
 	Text        string  `json:"text"`
 	OldText     string  `json:"oldText"`
 	NewText     string  `json:"newText"`
@@ -112,7 +113,33 @@ func (c *call) resolvePaths(ctx context.Context) (all []string) {
 			all = append(all, c.resolve(ctx, c.workspacePath(*name)))
 		}
 	}
+	if len(all) == 0 && slices.Contains([]string{"glob", "grep", "listDirectory"}, c.request.Call.ToolName) {
+		all = []string{"."} // what they look at if the call does not say
+	}
 	return all
+}
+
+// isWhole reports whether a file tool reaches everything below the directory that it names.
+func (c *call) isWhole(ctx context.Context) bool {
+	args := c.fileArgs()
+	name := args.Path
+	switch c.request.Call.ToolName {
+	case "grep":
+		if name == nil {
+			return true
+		}
+	case "moveFile":
+		name = args.Source
+	case "deleteDirectory":
+		return args.Recursive
+	default:
+		return false
+	}
+	if name == nil {
+		return false
+	}
+	info, err := c.Workspace.Stat(ctx, c.workspacePath(*name))
+	return err == nil && info.Dir
 }
 
 func (c *call) resolve(ctx context.Context, name string) string {
