@@ -31,11 +31,22 @@ func (s State) apply(e event.Event) State {
 		s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
 		s.Turn++
 	case event.ApprovalRequested:
+		if b.Effect.LeavesSandbox() { // the call goes on, once it is answered
+			s.leaving = append(slices.Clip(s.leaving), b)
+			break
+		}
 		// Only a call that can be repeated is asked about after it has started.
 		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) {
 			c.Approval, c.Answer, c.Started = &b, nil, false
 		})
 	case event.ApprovalAnswered:
+		if i := s.leavingBy(b); i >= 0 {
+			s.leaving = slices.Delete(slices.Clone(s.leaving), i, i+1)
+			if !b.Allow {
+				s.denials++
+			}
+			break
+		}
 		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) {
 			if c.waits() && c.Approval.Digest == b.Digest { // the first answer counts, and only to what was asked
 				c.Answer = &b
@@ -130,6 +141,7 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	if len(b.Spec) > 0 {
 		s.Spec = b.Spec
 	}
+	s.leaving = nil // the programs that waited have ended
 	// How the Run stopped before has no meaning after it resumes.
 	s.Failure, s.StopReason = nil, ""
 	s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0

@@ -30,13 +30,18 @@ type CallRequest struct {
 	Call    event.ToolCall
 	Tool    skill.Tool
 	Grants  []Grant // of the user to this Expert, for the rest of the job
+	// Leaves is what the programs of the skill want to use outside of their sandbox; nil if the call
+	// itself is decided about. Then the call is the newest one that runs, or has only its skill.
+	Leaves *event.Effect
 }
 
-// A Grant is a call that the user has allowed for the rest of the job.
+// A Grant is a call that the user has allowed for the rest of the job, or something outside of the
+// sandbox.
 type Grant struct {
 	Skill, Tool string
 	Args        rawjson.Value
 	Digest      string // of the request that was answered
+	Leaves      bool   // it is for leaving the sandbox, and for no call
 }
 
 // A GrantRequest asks whether an answer that is stored outside of the job covers a call.
@@ -48,6 +53,7 @@ type GrantRequest struct {
 	InWorkspace bool     // the program lies in the workspace
 	Opaque      bool     // what the call does cannot be seen in its arguments
 	Digest      func() string
+	Host, Path  string // outside of the sandbox; empty for the call itself
 }
 
 // A Decision is what happens to a call.

@@ -88,6 +88,7 @@ func (x *execution) execute(ctx context.Context) (result Result, err error) {
 		defer close(done)
 		result, err = x.coordinate(ctx)
 		cancel()
+		x.questions.all.Wait()
 		x.snapshots.stop()
 	}()
 	defer func() {
@@ -113,6 +114,7 @@ type execution struct {
 	slots       chan struct{}      // one token for each Run that is working
 	snapshots   *snapshotter
 	asking      chan struct{} // holds a token while a Run asks the user
+	questions   openQuestions // about leaving the sandbox
 	inbox       *Inbox
 
 	specText rawjson.Value // for the coordinator's first start; nil once it is recorded

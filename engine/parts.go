@@ -177,6 +177,10 @@ type SkillRequest struct {
 	// Stop ends the Run with an error, like a [StopError] as the cause of a
 	// cancellation. It can be called from any goroutine.
 	Stop func(error)
+	// Leave decides whether the programs of a skill can use a host or a path that their sandbox does
+	// not offer. It waits for the answer of the user, if there is someone to ask, and can be called
+	// from any goroutine.
+	Leave func(ctx context.Context, skillName string, effect event.Effect) bool
 }
 
 // A Result says how a job was left.

@@ -22,7 +22,7 @@ const maxNotes = 64
 // goroutine publishes it.
 type reportQueue struct {
 	mu      sync.Mutex
-	waiting []event.Body
+	waiting []report
 	lines   int            // of stderr in waiting
 	notes   int            // of tools in waiting
 	dropped map[string]int // lines of stderr, by skill
@@ -31,12 +31,30 @@ type reportQueue struct {
 	ready chan struct{} // receives a value when there is something to take; of capacity 1
 }
 
-func (q *reportQueue) add(body event.Body) {
+// A report is what a skill reports. If recorded is not nil, the report has to be recorded, and
+// recorded gets the error of that.
+type report struct {
+	body     event.Body
+	recorded chan error // of capacity 1
+}
+
+func (q *reportQueue) add(body event.Body) { q.put(report{body: body}) }
+
+// record returns when an event was recorded.
+func (q *reportQueue) record(body event.Body) error {
+	recorded := make(chan error, 1)
+	q.put(report{body, recorded})
+	return <-recorded
+}
+
+func (q *reportQueue) put(one report) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return // the Run has ended
+	if q.closed { // the Run has ended
+		one.end(errStopped)
+		return
 	}
+	body := one.body
 	switch b := body.(type) {
 	case event.SkillStderr:
 		if q.lines >= maxStderrLines {
@@ -53,7 +71,7 @@ func (q *reportQueue) add(body event.Body) {
 		}
 		q.notes++
 	}
-	q.waiting = append(q.waiting, body)
+	q.waiting = append(q.waiting, one)
 	select {
 	case q.ready <- struct{}{}:
 	default: // a signal is pending already
@@ -62,12 +80,12 @@ func (q *reportQueue) add(body event.Body) {
 
 // take empties the queue. For each skill with dropped lines it adds one line that says how
 // many.
-func (q *reportQueue) take() []event.Body {
+func (q *reportQueue) take() []report {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.waiting
 	for _, name := range slices.Sorted(maps.Keys(q.dropped)) {
-		all = append(all, event.SkillStderr{SkillName: name, Message: fmt.Sprintf("(%d more lines came faster than they could be shown)", q.dropped[name])})
+		all = append(all, report{body: event.SkillStderr{SkillName: name, Message: fmt.Sprintf("(%d more lines came faster than they could be shown)", q.dropped[name])}})
 	}
 	q.waiting, q.lines, q.notes, q.dropped = nil, 0, 0, nil
 	return all
@@ -77,12 +95,26 @@ func (q *reportQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
+	for _, one := range q.waiting {
+		one.end(errStopped)
+	}
+}
+
+func (one report) end(err error) {
+	if one.recorded != nil {
+		one.recorded <- err
+	}
 }
 
 // publishReports publishes what skills have reported, and notes which are connected. What is kept
 // is recorded as well.
 func (r *run) publishReports() {
-	for _, body := range r.reports.take() {
+	for _, one := range r.reports.take() {
+		if one.recorded != nil {
+			one.end(r.recordReport(one.body))
+			continue
+		}
+		body := one.body
 		if b, ok := body.(event.SkillConnected); ok && !slices.Contains(r.connected, b.SkillName) {
 			r.connected = append(r.connected, b.SkillName)
 		}
@@ -102,6 +134,19 @@ func (r *run) publishReports() {
 			r.parts.Log.Warn("the skills of a run report too much: further decisions of the proxy are shown, but not recorded", "run", r.runID)
 		}
 	}
+}
+
+// recordReport records what has to be. It comes too late when the Run has stopped.
+func (r *run) recordReport(body event.Body) error {
+	if r.state.phase == notStarted || r.state.phase == stopped {
+		return errStopped
+	}
+	state, err := r.recorder.record(r.newEvent(body), recordAndPublish)
+	if err == nil {
+		r.state = state
+	}
+	r.reportErr = cmp.Or(r.reportErr, err)
+	return err
 }
 
 // maxKeptReports is how many reports of one Run are recorded: a program that connects again and

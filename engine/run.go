@@ -23,6 +23,8 @@ type run struct {
 	delegates []*expert.Expert // Experts that it can delegate to
 	parent    *run             // nil for the coordinator
 	parentCtx context.Context  // what execute was called with
+	life      context.Context  // of this Run
+	stop      func(error)      // ends it with an error
 	depth     int              // 1 for the coordinator
 	task      string           // its first query
 	budget    *budget
@@ -62,6 +64,7 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 	ctx, limit, cancel := withTimeLimit(ctx, r.expert.MaxDuration)
 	defer cancel(nil)
 	r.budget.time = limit
+	r.life, r.stop = ctx, func(err error) { cancel(asStop(err)) }
 	defer r.closeSkills()
 
 	if st.from != nil {
@@ -82,7 +85,8 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 			Delegates: r.delegates,
 			Delegated: first.DelegatedBy != nil,
 			Report:    r.reports.add,
-			Stop:      func(err error) { cancel(asStop(err)) },
+			Stop:      r.stop,
+			Leave:     r.leave,
 		})
 		return err
 	}))

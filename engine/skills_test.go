@@ -176,10 +176,10 @@ func TestReportsAreBounded(t *testing.T) {
 	if len(all) != maxStderrLines+2 {
 		t.Fatalf("%d reports", len(all))
 	}
-	if _, ok := all[maxStderrLines].(event.SkillConnected); !ok {
+	if _, ok := all[maxStderrLines].body.(event.SkillConnected); !ok {
 		t.Errorf("an event of another kind was lost: %+v", all[maxStderrLines])
 	}
-	if note, ok := all[maxStderrLines+1].(event.SkillStderr); !ok || note.SkillName != "loud" || !strings.Contains(note.Message, "500 more lines") {
+	if note, ok := all[maxStderrLines+1].body.(event.SkillStderr); !ok || note.SkillName != "loud" || !strings.Contains(note.Message, "500 more lines") {
 		t.Errorf("note %+v", all[maxStderrLines+1])
 	}
 	q.add(event.SkillStderr{Message: "again"})

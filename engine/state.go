@@ -51,12 +51,13 @@ type State struct {
 	lastUsage     event.Usage // of the newest generation
 	unmeasured    int         // bytes of conversation that no usage has counted yet
 	ContextWindow int
-	warned        []string   // limits that a warning was given for
-	repeated      repetition // the newest call, and how often it was made in a row
-	denials       int        // calls that a rule or the user refused
-	Turn          int        // generations so far in this conversation
-	RetryCount    int        // consecutive generations that failed for any reason
-	Attempt       int        // how often the current generation failed in transport
+	warned        []string                  // limits that a warning was given for
+	repeated      repetition                // the newest call, and how often it was made in a row
+	denials       int                       // calls that a rule or the user refused, and what else the user denied
+	leaving       []event.ApprovalRequested // open questions about leaving the sandbox
+	Turn          int                       // generations so far in this conversation
+	RetryCount    int                       // consecutive generations that failed for any reason
+	Attempt       int                       // how often the current generation failed in transport
 	retryDelayMS  int64
 	Failure       *event.Failure
 	StopReason    string                   // why it was interrupted, or the name of the limit it reached
@@ -87,6 +88,11 @@ func (s State) open() []Call {
 		return nil
 	}
 	return s.Step.Calls
+}
+
+// leavingBy returns which open question about leaving the sandbox an answer is about; -1 for none.
+func (s State) leavingBy(b event.ApprovalAnswered) int {
+	return slices.IndexFunc(s.leaving, func(a event.ApprovalRequested) bool { return a.ToolCallID == b.ToolCallID && a.Digest == b.Digest })
 }
 
 // Pending returns the calls that have no result yet.

@@ -77,16 +77,31 @@ func (h *History) grantsOf(expert string) (all []Grant) {
 // has stopped; then its checkpoint has it as well, which the Run resumes from.
 func (h *History) noteAnswer(e event.Event, before, after State) {
 	b, ok := e.Body.(event.ApprovalAnswered)
+	if i := before.leavingBy(b); ok && i >= 0 {
+		h.noteLeave(before.Expert.Key, before.leaving[i], b)
+		return
+	}
 	i := slices.IndexFunc(before.open(), func(c Call) bool { return c.ID == b.ToolCallID })
 	if !ok || i < 0 || !before.open()[i].waits() || after.open()[i].waits() {
 		return
 	}
 	call := before.open()[i]
 	if b.Allow && b.Scope != "" && b.Scope != event.ScopeOnce && !call.Approval.Once {
-		h.grants = append(h.grants, grant{after.Expert.Key, Grant{call.SkillName, call.ToolName, call.Args, b.Digest}})
+		h.grants = append(h.grants, grant{after.Expert.Key, Grant{Skill: call.SkillName, Tool: call.ToolName, Args: call.Args, Digest: b.Digest}})
 	}
 	if after.phase == stopped {
 		h.replacePoint(after)
+	}
+}
+
+// noteLeave keeps what the user said about leaving the sandbox. A denial holds for the rest of the
+// job: a program must not be able to ask until the user gives in.
+func (h *History) noteLeave(expert string, asked event.ApprovalRequested, b event.ApprovalAnswered) {
+	switch {
+	case !b.Allow:
+		h.denied = append(h.denied, b.Digest)
+	case b.Scope != "" && b.Scope != event.ScopeOnce && !asked.Once:
+		h.grants = append(h.grants, grant{expert, Grant{Digest: b.Digest, Leaves: true}})
 	}
 }
 

@@ -60,6 +60,10 @@ type Effect struct {
 	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
+// LeavesSandbox reports whether the effect is the use of something outside of the sandbox. A question
+// about it comes while the call runs.
+func (e Effect) LeavesSandbox() bool { return e.Kind == HostEffect || e.Kind == PathEffect }
+
 // An EffectKind is the kind of an [Effect].
 type EffectKind string
 

@@ -117,6 +117,8 @@ func matches(r *job.Rule, q *Request) bool {
 		return false
 	case r.Host != "" && !matchesHost(r.Host, q.Host):
 		return false
+	case r.Do == job.Allow && q.Class == Escapes && r.Host == "" && r.Path == "":
+		return false // who can run a program does not let it out of the sandbox by that
 	}
 	if len(r.Command) > 0 && !matchesCommand(r, q) || r.Path != "" && !matchesPath(r, q) {
 		return false
@@ -149,10 +151,12 @@ func matchesCommand(r *job.Rule, q *Request) bool {
 	return matchWords(r.Command, slices.Concat([]string{program}, q.Command[1:]))
 }
 
-// matchesPath compares the path of a file tool. A rule that asks or denies also matches a call that
-// reaches what it is about from a directory above: to move the directory is to move all in it.
+// matchesPath compares a path. That of a file tool is relative to the workspace, that of a program
+// which leaves the sandbox is absolute; a rule that allows is about one of both. A rule that asks or
+// denies also matches a call that reaches what it is about from a directory above: to move the
+// directory is to move all in it.
 func matchesPath(r *job.Rule, q *Request) bool {
-	if q.Path == "" {
+	if q.Path == "" || r.Do == job.Allow && path.IsAbs(r.Path) != path.IsAbs(q.Path) {
 		return false
 	}
 	patterns, at := strings.Split(r.Path, "/"), strings.Split(q.Path, "/")

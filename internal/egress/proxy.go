@@ -27,6 +27,7 @@ type Proxy struct {
 	connect   connectFunc
 	limits    limits
 	report    func(Line) error
+	ask       func(ctx context.Context, listener, host string, port int) bool
 
 	most         int
 	slots        *slots
@@ -58,6 +59,9 @@ type ProxyOptions struct {
 	// Connect dials an address that was checked; nil means the network. An audit has its own
 	// server behind every address.
 	Connect func(ctx context.Context, network, address string) (net.Conn, error)
+	// Ask is asked about a public host that its listener does not list, before the name is looked up.
+	// The client waits for the answer. Nil refuses all of them.
+	Ask func(ctx context.Context, listener, host string, port int) bool
 }
 
 // Listen checks the policy and opens all listeners. Clients wait until [Proxy.Serve].
@@ -95,7 +99,7 @@ func newProxy(config ProxyConfig, o ProxyOptions) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{
-		listeners: listeners, upstream: up, resolver: orSystem(o.Resolver), report: o.Report, limits: usualLimits,
+		listeners: listeners, upstream: up, resolver: orSystem(o.Resolver), report: o.Report, ask: o.Ask, limits: usualLimits,
 		connect: orNetwork(o.Connect),
 		most:    cmp.Or(config.MaxConnections, DefaultMaxConnections),
 		pending: make([]pendingConns, len(listeners)),
@@ -228,6 +232,10 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 		return
 	}
 	host, no := p.listeners[listener].admit(q)
+	unlisted := no != nil && no.reason == ReasonDomain && p.canAsk(host)
+	if unlisted {
+		no = nil
+	}
 	if no == nil && len(q.rest) > 0 && q.rest[0] != recordHandshake {
 		no = refused(ReasonHello, "%s", errNoHello)
 	}
@@ -240,6 +248,12 @@ func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 		return
 	}
 	defer p.slots.leave(listener)
+	if unlisted {
+		if q.rest, no = p.await(ctx, client, access.Listener, host, q.rest); no != nil {
+			p.refuse(client, access, no)
+			return
+		}
+	}
 	server, address, no := p.reach(ctx, host)
 	if no != nil {
 		p.refuse(client, access, no)

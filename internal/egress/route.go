@@ -21,7 +21,7 @@ import (
 const tlsPort = 443
 
 // admit checks method, token, host, port and list of a request. It returns the canonical
-// host; the text of the request is not used after that.
+// host, also if only the list does not have it; the text of the request is not used after that.
 func (d *compiledListener) admit(q request) (string, *denial) {
 	if q.method != http.MethodConnect {
 		return "", refused(ReasonMethod, "only CONNECT is supported, for https; plain http is refused")
@@ -45,7 +45,7 @@ func (d *compiledListener) admit(q request) (string, *denial) {
 		}
 	}
 	if !d.allow.Allows(host) {
-		return "", refused(ReasonDomain, "%s is not among the hosts that may be reached (allowedDomains)", host)
+		return host, notListed(host)
 	}
 	return host, nil
 }

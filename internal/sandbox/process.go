@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/stopwatch"
 )
 
 // A process is a running program and the pipes it writes to.
@@ -163,10 +165,10 @@ var errSupervisor = errors.New("commands cannot be supervised")
 
 // supervise returns when the program has ended and its group was killed. A program that
 // exceeds its time is asked to end, given some grace, and then killed with all it started.
-func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (timedOut, cancelled bool, err error) {
-	var expired <-chan time.Time
+func (p *process) supervise(ctx context.Context, clock *stopwatch.Clock, timeout, grace time.Duration) (timedOut, cancelled bool, err error) {
+	expired := make(chan struct{})
 	if timeout > 0 {
-		expired = time.After(timeout)
+		defer clock.AfterFunc(timeout, func() { close(expired) }).Stop()
 	}
 	select {
 	case <-p.ended:

@@ -48,6 +48,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
+	"github.com/perstack-go/perstack/internal/stopwatch"
 )
 
 // A Command is a program to be run to its end.
@@ -70,7 +71,9 @@ type Command struct {
 	// starts. It serves the listener until that fails, which it does when the sandbox ends.
 	Accept func(net.Listener)
 
-	Timeout   time.Duration // 0 means none
+	Timeout time.Duration // 0 means none
+	// Clock drives the timeout; nil for one that is never paused.
+	Clock     *stopwatch.Clock
 	Grace     time.Duration // between the request to end and the kill; 0 means 2 seconds
 	MaxOutput int           // bytes kept of each stream; 0 means DefaultMaxOutput
 

@@ -80,7 +80,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	out.TimedOut, out.Cancelled, err = p.supervise(ctx, c.Timeout, c.Grace)
+	out.TimedOut, out.Cancelled, err = p.supervise(ctx, c.Clock, c.Timeout, c.Grace)
 	out.Stdout, out.Stderr = p.output()
 	out.DurationMs = max(0, c.Now().Sub(begin).Milliseconds())
 	if err != nil {

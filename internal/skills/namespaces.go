@@ -273,7 +273,7 @@ func (s *set) serve(k *expert.Skill, b *skillSandbox) func(net.Listener) {
 		ended := make(chan struct{})
 		b.atEnd(func() error { <-ended; return nil })
 		listener := egress.Listener{Name: s.expert.Key + " " + k.Name, Allow: b.sandboxes.hosts(k)}
-		proxy, err := egress.Take(socket, listener, egress.ProxyOptions{Report: s.reportAccess})
+		proxy, err := egress.Take(socket, listener, egress.ProxyOptions{Report: s.reportAccess, Ask: s.leaving()})
 		if err != nil { // the hosts were checked when the Expert was
 			_ = socket.Close()
 			close(ended)

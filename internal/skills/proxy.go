@@ -126,7 +126,7 @@ func (s *set) openListeners(skills []*expert.Skill) (*listeners, error) {
 		})
 	}
 	ctx, end := context.WithCancelCause(context.WithoutCancel(s.ctx)) // skills outlive the call that starts them
-	proxy, err := egress.Listen(ctx, config, egress.ProxyOptions{Report: s.reportAccess})
+	proxy, err := egress.Listen(ctx, config, egress.ProxyOptions{Report: s.reportAccess, Ask: s.leaving()})
 	if err != nil {
 		end(nil)
 		return nil, fmt.Errorf("open the listeners of skills: %w", err)

@@ -31,6 +31,7 @@ func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *skillPackag
 		InImage:      s.site.Parts.Container != nil,
 		StartTimeout: k.StartTimeout,
 		CallTimeout:  k.CallTimeout,
+		Clock:        s.clocks.of(k.Name),
 		Report:       s.reportServer(k),
 		Stop:         s.req.Stop,
 		Changed:      func() { s.changes.report(k.Name) },

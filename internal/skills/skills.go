@@ -107,6 +107,7 @@ type set struct {
 	builtIn   bool         // the base skill is part of this program
 	changes   changes
 	blocked   blocked
+	clocks    clocks
 }
 
 // declare makes a skill of everything that the Expert names. Nothing is started yet.
@@ -163,6 +164,7 @@ func (s *set) base(k *expert.Skill) error {
 		Redact:    s.site.Parts.Secrets.Redact,
 		PID:       os.Getpid(),
 		Sandbox:   s.off(),
+		Clock:     s.clocks.of(k.Name),
 
 		WithServers: slices.ContainsFunc(s.expert.Skills, func(k *expert.Skill) bool { return !k.IsBase() && k.StartsPrograms() }),
 	}

@@ -49,6 +49,9 @@ type call struct {
 
 // Decide decides about a call, from what it would do now.
 func (d *Decider) Decide(ctx context.Context, request engine.CallRequest) engine.Decision {
+	if request.Leaves != nil {
+		return d.decideLeave(request)
+	}
 	c := d.newCall(ctx, request)
 	policy := approval.Policy{Approvals: d.Spec.Approvals, Granted: func(*approval.Request) (string, bool) { return c.granted(ctx) }}
 	decision := policy.Decide(&c.question)
@@ -189,7 +192,7 @@ func (c *call) sandbox() string {
 func (c *call) granted(ctx context.Context) (string, bool) {
 	args := canonical(c.request.Call.Args)
 	for _, g := range c.request.Grants {
-		if g.Skill == c.request.Call.SkillName && g.Tool == c.request.Call.ToolName && bytes.Equal(canonical(g.Args), args) &&
+		if !g.Leaves && g.Skill == c.request.Call.SkillName && g.Tool == c.request.Call.ToolName && bytes.Equal(canonical(g.Args), args) &&
 			(!c.question.Opaque() || g.Digest == c.digestOf(ctx)) {
 			return "an answer for this job", true
 		}

@@ -36,18 +36,21 @@ const FileName = "grants.toml"
 // A File holds grants. Its directory is made when the first one is added.
 type File struct{ Path string }
 
-// A Grant is an answer that is kept. It has Args, or Command.
+// A Grant is an answer that is kept. It has Args, Command, Host or Path.
 type Grant struct {
 	ID     string    `json:"id"`
 	Expert string    `json:"expert"` // key
 	Skill  string    `json:"skill"`
-	Tool   string    `json:"tool"`
+	Tool   string    `json:"tool,omitzero"`
 	Args   string    `json:"args,omitzero"`   // the exact arguments, as canonical JSON
 	When   time.Time `json:"when"`            // it was given
 	Job    string    `json:"job"`             // that asked
 	Digest string    `json:"digest,omitzero"` // of the call, for one that runs what its arguments do not show
 	// Command is a program, its subcommand and **, which stands for any words.
 	Command []string `json:"command,omitempty"`
+	// Host and Path are outside of the sandbox. A grant for one of them is for no call.
+	Host string `json:"host,omitzero"` // host:port
+	Path string `json:"path,omitzero"`
 }
 
 // A Call is a tool call that would be asked about.
@@ -59,13 +62,17 @@ type Call struct {
 	// Opaque says that the arguments do not show what the call does. Digest then identifies that.
 	Opaque bool
 	Digest func() string
+	// Host or Path is what the skill wants to use outside of the sandbox; empty for the call itself.
+	Host, Path string
 }
 
 // New returns the grant for a call. With wide, it is for the program and the subcommand. ok is false
 // if that cannot be granted.
 func New(c Call, wide bool) (g Grant, ok bool) {
-	g = Grant{Expert: c.Expert, Skill: c.Skill, Tool: c.Tool}
+	g = Grant{Expert: c.Expert, Skill: c.Skill, Tool: c.Tool, Host: c.Host, Path: c.Path}
 	switch {
+	case c.leaves():
+		g.Tool, ok = "", !wide
 	case wide:
 		g.Command, ok = Wider(c)
 	case c.Opaque:
@@ -76,6 +83,8 @@ func New(c Call, wide bool) (g Grant, ok bool) {
 	}
 	return g, ok
 }
+
+func (c *Call) leaves() bool { return c.Host != "" || c.Path != "" }
 
 // everything stands for any words at the end of a command.
 const everything = "**"
@@ -101,7 +110,11 @@ func Covers(all []Grant, c Call) (Grant, bool) {
 	args, valid := canonical(c.Args)
 	i := slices.IndexFunc(all, func(g Grant) bool {
 		switch {
-		case g.Expert != c.Expert || g.Skill != c.Skill || g.Tool != c.Tool:
+		case g.Expert != c.Expert || g.Skill != c.Skill || g.Host != c.Host || g.Path != c.Path:
+			return false
+		case c.leaves():
+			return true
+		case g.Tool != c.Tool:
 			return false
 		case len(g.Command) > 0:
 			command, ok := Wider(c)
@@ -154,7 +167,7 @@ func (f File) Add(ctx context.Context, g Grant) (Grant, error) {
 	}
 	err := f.change(ctx, func(all []Grant) ([]Grant, error) {
 		i := slices.IndexFunc(all, func(other Grant) bool {
-			return other.Expert == g.Expert && other.Skill == g.Skill && other.Tool == g.Tool && other.Args == g.Args && other.Digest == g.Digest && slices.Equal(other.Command, g.Command)
+			return other.Expert == g.Expert && other.Skill == g.Skill && other.Tool == g.Tool && other.Args == g.Args && other.Digest == g.Digest && other.Host == g.Host && other.Path == g.Path && slices.Equal(other.Command, g.Command)
 		})
 		if i >= 0 {
 			g = all[i]

@@ -43,6 +43,7 @@ func (g *Grant) fields() []field {
 	return []field{
 		{"id", &g.ID, 64}, {"expert", &g.Expert, 1024}, {"skill", &g.Skill, 1024}, {"tool", &g.Tool, 1024},
 		{"args", &g.Args, maxFile}, {"digest", &g.Digest, 256}, {"job", &g.Job, 256},
+		{"host", &g.Host, 1024}, {"path", &g.Path, 4096},
 	}
 }
 
@@ -86,8 +87,15 @@ func parse(path string, data []byte) (all []Grant, _ toml.Problems) {
 func (g *Grant) check() error {
 	args, canon := canonical(rawjson.Value(g.Args))
 	switch {
-	case g.ID == "" || g.Expert == "" || g.Tool == "":
-		return errors.New("it needs id, expert and tool")
+	case g.ID == "" || g.Expert == "":
+		return errors.New("it needs id and expert")
+	case g.Host != "" || g.Path != "":
+		if g.Host != "" && g.Path != "" || g.Skill == "" || g.Tool+g.Args+g.Digest != "" || len(g.Command) > 0 {
+			return errors.New("it needs a skill, and host or path alone")
+		}
+		return nil
+	case g.Tool == "":
+		return errors.New("it needs a tool")
 	case (g.Args == "") == (len(g.Command) == 0):
 		return errors.New("it needs args or command, and not both")
 	case g.Args != "" && (!canon || args != g.Args):

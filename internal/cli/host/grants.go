@@ -83,6 +83,7 @@ func (g *Grants) Granted(r engine.GrantRequest) (string, bool) {
 	return g.Covers(grants.Call{
 		Expert: r.Expert, Skill: r.Call.SkillName, Tool: r.Call.ToolName, Args: r.Call.Args,
 		Command: r.Command, Env: r.Env, Opaque: r.Opaque, Digest: r.Digest,
+		Host: r.Host, Path: r.Path,
 	})
 }
 
@@ -91,6 +92,9 @@ func (g *Grants) Remember(ctx context.Context, scope, jobID string, experts []st
 	c := grants.Call{
 		Skill: call.SkillName, Tool: call.ToolName, Args: call.Args, Command: asked.Effect.Argv,
 		Opaque: asked.Effect.Opaque, Digest: func() string { return asked.Digest },
+	}
+	if asked.Effect.LeavesSandbox() {
+		c.Host, c.Path = asked.Effect.Host, asked.Effect.Path
 	}
 	if len(experts) > 0 {
 		c.Expert = experts[len(experts)-1]

@@ -224,6 +224,9 @@ func join(words []string) string {
 }
 
 func granted(g host.Grant) string {
+	if g.Host+g.Path != "" {
+		return terminal.RevealLine(fmt.Sprintf("Expert %s, programs of %s: leaving the sandbox for %s", g.Expert, g.Skill, g.Host+g.Path))
+	}
 	what := g.Args
 	if len(g.Command) > 0 {
 		what = strings.Join(g.Command, " ")

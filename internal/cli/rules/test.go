@@ -102,10 +102,14 @@ func test(_ context.Context, opts *TestOptions) error {
 	}
 	opts.findProgram(q)
 	policy := approval.Policy{Approvals: s.approvals, Granted: func(q *approval.Request) (string, bool) {
-		return s.grants.Covers(grants.Call{
+		call := grants.Call{
 			Expert: q.Expert, Skill: q.Skill, Tool: q.Tool, Args: q.Args, Command: q.Command, Env: q.Env,
 			Opaque: q.Opaque(), Digest: func() string { return "" }, // the files that it would use are not read
-		})
+		}
+		if q.Class == approval.Escapes {
+			call.Host = q.Host
+		}
+		return s.grants.Covers(call)
 	}}
 	var verdicts [2]verdict
 	for i, sandboxed := range []bool{true, false} {
@@ -150,10 +154,7 @@ func (o *TestOptions) request() (*approval.Request, error) {
 	case o.To != "" && o.Tool != "":
 		return nil, host.Usagef("--host is for a connection, which has no tool; leave one of them out")
 	case o.To != "":
-		q.Skill, q.Host, q.Class = "", o.To, approval.Escapes
-		if o.Skill != expert.BaseSkill {
-			q.Skill = o.Skill
-		}
+		q.Host, q.Class = o.To, approval.Escapes
 		if !strings.Contains(strings.TrimPrefix(o.To, "["), ":") {
 			q.Host += ":443"
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/internal/skills/base/prompt"
+	"github.com/perstack-go/perstack/internal/stopwatch"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
@@ -52,6 +53,8 @@ type Options struct {
 	// Track is told that a command starts, and returns a function for its end. That one returns the
 	// hosts which the proxy of the sandbox refused meanwhile. Nil if there is no proxy.
 	Track func(program string) (end func() (refused []string))
+	// Clock drives the time limits of commands; nil for one that is never paused.
+	Clock *stopwatch.Clock
 	// NoPrograms says that no directory of PATH exists, as in a container without a base image.
 	NoPrograms bool
 	// Home is where commands start that have no right to the workspace; else empty.

@@ -57,6 +57,7 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		Policy:  reach,
 		Accept:  s.opts.Accept,
 		Timeout: timeLimit(timeout),
+		Clock:   s.opts.Clock,
 		Watch:   notes.write,
 		Now:     s.opts.Now,
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -121,9 +120,10 @@ func (s *server) call(ctx context.Context, call event.ToolCall) ([]byte, error) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := s.skill.o.CallTimeout
-	silence := time.AfterFunc(limit, func() { cancel(errSilent) })
+	clock := s.skill.o.Clock
+	silence := clock.AfterFunc(limit, func() { cancel(errSilent) })
 	defer silence.Stop()
-	defer time.AfterFunc(hardCap*limit, func() { cancel(errTooLong) }).Stop()
+	defer clock.AfterFunc(hardCap*limit, func() { cancel(errTooLong) }).Stop()
 	defer context.AfterFunc(s.ctx, func() { cancel(errGone) })()
 
 	params := &sdk.CallToolParams{Name: call.ToolName, Arguments: call.Args}

@@ -41,6 +41,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/stopwatch"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -67,6 +68,8 @@ type Options struct {
 
 	StartTimeout time.Duration // 0 means DefaultStartTimeout
 	CallTimeout  time.Duration // 0 means DefaultCallTimeout
+	// Clock drives CallTimeout; nil for one that is never paused.
+	Clock *stopwatch.Clock
 
 	// Report is told what happens to the server (skillStarting, skillConnected,
 	// skillStderr). It is called from several goroutines and returns at once.
