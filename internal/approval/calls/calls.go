@@ -66,6 +66,7 @@ func (d *Decider) Decide(ctx context.Context, request engine.CallRequest) engine
 		result.By = "" // nothing else was possible
 	}
 	if decision.Do == job.Ask {
+		c.findPaths(ctx)
 		result.Effect, result.Digest, result.Sandbox = c.effect(ctx), c.digestOf(ctx), c.sandbox()
 	}
 	return result
@@ -96,11 +97,20 @@ func (d *Decider) newCall(ctx context.Context, request engine.CallRequest) *call
 		c.readCommand()
 		return c
 	}
-	c.paths = c.resolvePaths(ctx)
-	if len(c.paths) > 0 {
-		q.Path, q.Whole = c.paths[0], c.isWhole(ctx)
+	if d.hasRules() { // presets do not look at paths
+		c.findPaths(ctx)
 	}
 	return c
+}
+
+// findPaths finds out which files a file tool is about.
+func (c *call) findPaths(ctx context.Context) {
+	if c.paths != nil || c.command != nil || !c.isBuiltIn() {
+		return
+	}
+	if c.paths = c.resolvePaths(ctx); len(c.paths) > 0 {
+		c.question.Path, c.question.Whole = c.paths[0], c.isWhole(ctx)
+	}
 }
 
 // skillOf returns a skill of an Expert. Every Expert has the base skill, even if it does not declare

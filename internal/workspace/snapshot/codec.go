@@ -21,7 +21,8 @@ type compressor struct {
 
 func newCompressor() *compressor {
 	return &compressor{encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(chunkSize))
 	})}
 }
 
