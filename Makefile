@@ -11,7 +11,7 @@ STATIC := CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build quick npm test conformance cases test-wire test-embed test-root sweep ollama check cross race race-sample lint fuzz fuzz-some bench demo clean
+.PHONY: help build quick npm test conformance cases test-wire test-embed test-root sweep rewind ollama check cross race race-sample lint fuzz fuzz-some bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +117,11 @@ test-root: ## run the tests that need root (build tag root, names TestRoot...)
 # that the sweep would notice.
 sweep: ## kill jobs at every failpoint, resume them, and count what is lost or done twice
 	$(STATIC) go test -vet=off -count=1 -timeout 30m -v ./test/sweep
+
+# make test tries some of the cases.
+rewind: ## let jobs and a user change files in random ways, take that back, and compare every file
+	@out=$$(PERSTACK_REWIND_CASES=150 $(STATIC) go test -vet=off -count=1 -timeout 30m -v -run 'TestRandomWork$$' ./test/rewind 2>&1); code=$$?; \
+	if [ $$code = 0 ]; then echo "$$out" | grep Steps; else echo "$$out"; fi; exit $$code
 
 # Not part of CI: the server takes minutes to build, and needs a C++ compiler.
 ollama: .tools/ollama/ollama ## run Experts on a real Ollama server with tiny models (the first time, build it: minutes)

@@ -49,7 +49,11 @@ func (f *Flags) open(h *host.Host) (host.History, *file.Store, error) {
 	if err != nil {
 		return history, nil, err
 	}
-	return history, file.New(history.Dir, &file.Options{AllowLink: history.Chosen}), nil
+	return history, journals(history), nil
+}
+
+func journals(history host.History) *file.Store {
+	return file.New(history.Dir, &file.Options{AllowLink: history.Chosen})
 }
 
 // A Job is a recorded job.
@@ -118,6 +122,9 @@ func (j *Job) Load(ctx context.Context) (*engine.History, error) {
 	}
 	return h, j.Explain(err)
 }
+
+// Delete removes the records of the job.
+func (j *Job) Delete(ctx context.Context) error { return journals(j.history).Delete(ctx, j.ID) }
 
 // Open locks everything that a restore needs.
 func (j *Job) Open(ctx context.Context, abort bool) (*restore.Session, error) {

@@ -34,9 +34,10 @@ func New(h *host.Host, adoptF func(context.Context, *AdoptOptions) error, keyF f
 The history lies outside of the project, in a directory that is named after the path of
 the project. docs/journal.md says where.`,
 		Example: `  perstack jobs adopt ~/old/path
+  perstack jobs delete <job>
   perstack jobs import perstack
   perstack jobs key`,
-	}, newAdopt(h, adoptF), newImport(h, nil), newKey(h, keyF))
+	}, newAdopt(h, adoptF), newDelete(h, nil), newImport(h, nil), newKey(h, keyF))
 }
 
 // AdoptOptions are what adopt works with.
