@@ -58,6 +58,7 @@ type moment struct {
 	// several says that delegates worked: one can have undone what another did, so that the job
 	// changed more than there is to see.
 	several bool
+	target  int // of a restore
 }
 
 type author int
@@ -103,6 +104,12 @@ func (s *scene) note(by author) int {
 	s.t.Helper()
 	s.moments = append(s.moments, moment{files: s.mustList(), by: by})
 	return len(s.moments) - 1
+}
+
+func (s *scene) noteRestore(target int) {
+	s.t.Helper()
+	i := s.note(byRestore)
+	s.moments[i].target = target
 }
 
 func (s *scene) now() int { return len(s.moments) - 1 }
@@ -319,7 +326,7 @@ func (s *scene) goBack() {
 		s.same(before, said+" restored nothing")
 		return
 	}
-	s.note(byRestore)
+	s.noteRestore(target)
 	after := s.mustList()
 	if s.chance.IntN(2) == 0 {
 		return
@@ -327,14 +334,14 @@ func (s *scene) goBack() {
 	s.counts.Back++
 	undone := s.must(again...)
 	s.same(before, said+", and back again")
-	s.note(byRestore)
+	s.noteRestore(s.now() - 1)
 	if s.chance.IntN(2) == 0 {
 		if again = back(undone); again == nil {
 			s.t.Fatalf("%s: nothing was brought back\n%s", said, undone)
 		}
 		s.must(again...)
 		s.same(after, said+", back again, and that taken back")
-		s.note(byRestore)
+		s.noteRestore(s.now() - 1)
 	}
 }
 
@@ -367,27 +374,46 @@ func related(path string, all map[string]bool) bool {
 	return false
 }
 
+// authors returns the paths that the job changed since a moment, and those that the user changed. What
+// a restore brought back has the authors that it had at that time.
+func (s *scene) authors(since int) (job, user map[string]bool, several bool) {
+	type authors struct{ job, user map[string]bool }
+	at := []authors{{map[string]bool{}, map[string]bool{}}} // from the moment on
+	for i := since + 1; i <= s.now(); i++ {
+		m, last := s.moments[i], at[len(at)-1]
+		next := authors{maps.Clone(last.job), maps.Clone(last.user)}
+		earliest := slices.IndexFunc(s.moments[since:i], func(e moment) bool { return maps.Equal(e.files, s.moments[m.target].files) })
+		for path := range s.moments[i-1].files.changed(m.files) {
+			switch {
+			case m.by == byUser:
+				next.user[path] = true
+			case m.by == byRestore && earliest >= 0 && m.files[path] == s.moments[m.target].files[path]:
+				delete(next.job, path)
+				delete(next.user, path)
+				if at[earliest].job[path] {
+					next.job[path] = true
+				}
+				if at[earliest].user[path] {
+					next.user[path] = true
+				}
+			default:
+				next.job[path] = true
+			}
+		}
+		several = several || m.several
+		at = append(at, next)
+	}
+	last := at[len(at)-1]
+	return last.job, last.user, several
+}
+
 // judge says whether a restore did what it has to do, and nothing else.
 func (s *scene) judge(said string, target int, o restoreOptions, code int, out string) {
 	s.t.Helper()
 	was, goal, is := s.moments[s.now()].files, s.moments[target].files, s.mustList()
-	job, user := map[string]bool{}, map[string]bool{}
-	var restored, index, several bool
-	for i := target + 1; i <= s.now(); i++ {
-		changed := s.moments[i-1].files.changed(s.moments[i].files)
-		switch s.moments[i].by {
-		case byJob:
-			several = several || s.moments[i].several
-			maps.Copy(job, changed)
-		case byUser:
-			index = index || changed[gitIndex]
-			delete(changed, gitIndex) // git writes it when it looks
-			maps.Copy(user, changed)
-		case byRestore:
-			restored = true
-			maps.Copy(job, changed)
-		}
-	}
+	job, user, several := s.authors(target)
+	index := user[gitIndex]
+	delete(user, gitIndex) // git writes it when it looks
 	wrong := func(format string, args ...any) {
 		s.t.Helper()
 		s.t.Fatalf("%s: %s\n%s\njob: %v\nuser: %v", said, fmt.Sprintf(format, args...), out, slices.Sorted(maps.Keys(job)), slices.Sorted(maps.Keys(user)))
@@ -402,7 +428,7 @@ func (s *scene) judge(said string, target int, o restoreOptions, code int, out s
 		for path := range job {
 			meet = meet || o.wants(path) && related(path, user)
 		}
-		if o.force || o.exact || !meet && !restored && !several {
+		if o.force || o.exact || !meet && !several {
 			wrong("it was refused without a reason")
 		}
 		return
@@ -425,13 +451,13 @@ func (s *scene) judge(said string, target int, o restoreOptions, code int, out s
 			wrong("it changed %s, which was not asked for", path)
 		case !job[path] && !(o.force && (several || related(path, job))) && !strings.HasPrefix(o.only, path+"/"):
 			wrong("it changed %s, which the job did not", path)
-		case !o.force && user[path] && !restored:
+		case !o.force && user[path]:
 			wrong("it changed %s, which the user changed, too", path)
 		}
 	}
 	for path := range job {
-		if path == gitIndex && index && restored {
-			continue // an earlier restore brought it back, and then git wrote it
+		if path == gitIndex && index {
+			continue // it can be from both
 		}
 		want, there := goal[path]
 		if got, ok := is[path]; o.wants(path) && !related(path, user) && (got != want || ok != there) {
