@@ -23,7 +23,6 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/history"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
-	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
 )
 
@@ -156,17 +155,6 @@ func (p *project) runOnce(scripts []string, args ...string) (code int, out strin
 	return p.run(text.String(), nil, append([]string{"go!"}, args...)...)
 }
 
-// records returns the journal.
-func (p *project) records() (all []store.Record, err error) {
-	for r, err := range file.New(history.Of(p.t, p.dir), nil).Read(p.t.Context(), jobID, 0) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, nil
-}
-
 // newestCheckpoint returns the newest checkpoint, "" if there is none.
 func (p *project) newestCheckpoint() (newest string, err error) {
 	h, err := engine.Load(p.t.Context(), file.New(history.Of(p.t, p.dir), nil), jobID)
@@ -182,17 +170,20 @@ func (p *project) newestCheckpoint() (newest string, err error) {
 	return newest, nil
 }
 
-// names returns the names of all snapshots.
-func (p *project) names() (names []string) {
-	p.t.Helper()
-	all, err := p.records()
-	p.check(err)
-	for _, r := range all {
-		if _, ok := r.Event.Body.(event.WorkspaceSnapshot); ok {
-			names = append(names, fmt.Sprintf("s%d", r.Seq))
+// snapshotBefore returns the name of the first snapshot after a record that was taken before a call,
+// "" if there is none, and the last record.
+func (p *project) snapshotBefore(after int64) (name string, last int64, err error) {
+	last = after
+	for r, err := range file.New(history.Of(p.t, p.dir), nil).Read(p.t.Context(), jobID, after) {
+		if err != nil {
+			return "", 0, err
 		}
+		if b, ok := r.Event.Body.(event.WorkspaceSnapshot); ok && b.Reason == event.SnapshotBefore && name == "" {
+			name = fmt.Sprintf("s%d", r.Seq)
+		}
+		last = r.Seq
 	}
-	return names
+	return name, last, nil
 }
 
 // A listing is everything in a workspace: bytes, modes, links, and directories.

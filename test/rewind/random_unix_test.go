@@ -3,6 +3,7 @@
 package rewind
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -78,8 +79,9 @@ type scene struct {
 	meets bool
 
 	moments []moment
-	points  map[string]int // moments by the names of checkpoints
+	points  map[string]int // moments by the names of checkpoints and snapshots
 	order   []string       // those names
+	read    int64          // the last record that was looked at
 	runs    []int          // moments before the runs that can be undone
 	number  int            // of the newest run
 	texts   int
@@ -244,14 +246,15 @@ func (s *scene) runJob() {
 				state = s.note(byJob)
 				s.moments[state].several = several[asked-1]
 			}
-			id, err := s.newestCheckpoint()
-			if err != nil {
+			before, last, err := s.snapshotBefore(s.read)
+			if s.read = last; before != "" && effects[asked-1] && !several[asked-1] {
+				s.point(before, state-1)
+			}
+			id, idErr := s.newestCheckpoint()
+			if err = errors.Join(err, idErr); err != nil {
 				s.t.Error(err)
 			}
-			if _, known := s.points[id]; !known {
-				s.order = append(s.order, id)
-			}
-			s.points[id] = state
+			s.point(id, state)
 		}
 		if asked++; asked <= len(effects) && (asked > 1 || s.chance.IntN(2) == 0) {
 			s.edit()
@@ -268,6 +271,14 @@ func (s *scene) runJob() {
 		s.t.Fatalf("exit code %d\n%s\n%s", code, out, script.String())
 	}
 	s.runs = append(s.runs, first)
+}
+
+// point notes what a name of a state means.
+func (s *scene) point(name string, at int) {
+	if _, known := s.points[name]; !known {
+		s.order = append(s.order, name)
+	}
+	s.points[name] = at
 }
 
 // newestState returns the moment of the newest state that the job has stored: that after its last
