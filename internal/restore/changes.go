@@ -63,13 +63,28 @@ func Compare(ctx context.Context, files string, h *engine.History, from, to engi
 	if err := errors.Join(stored(c.files, from, first), stored(c.files, to, last)); err != nil {
 		return nil, err
 	}
-	all, err := c.files.Diff(first, last)
+	all, err := known(c.files, first, last)
 	for _, change := range all {
 		if _, own := work[change.Path]; own && within(change.Path, paths) {
 			c.List = append(c.List, change)
 		}
 	}
 	return c, err
+}
+
+// known returns what differs between two states, and nothing in directories that one of them leaves
+// out: what was added or removed there is not known.
+func known(files *snapshot.Store, first, last snapshot.ID) ([]snapshot.Change, error) {
+	before, err := files.Load(first)
+	if err != nil {
+		return nil, err
+	}
+	after, err := files.Load(last)
+	if err != nil {
+		return nil, err
+	}
+	all, err := files.Diff(first, last)
+	return slices.DeleteFunc(all, func(c snapshot.Change) bool { return before.LeftOut(c.Path) || after.LeftOut(c.Path) }), err
 }
 
 // Since returns how the files of a workspace differ from a state, by the job and by others. It stores what
@@ -96,7 +111,7 @@ func Since(ctx context.Context, files string, spec job.Spec, target engine.FileS
 	if err != nil {
 		return nil, err
 	}
-	changes, err = store.Diff(id, now.Tree)
+	changes, err = known(store, id, now.Tree)
 	return changes, errors.Join(err, taker.Close())
 }
 

@@ -16,7 +16,7 @@ func TestAwkwardFiles(t *testing.T) {
 	code, out := p.runOnce([]string{
 		"echo new > a; mkfifo fifo; ln -s /dev/zero zero; truncate -s 1T sparse; ln -s ../.. up; mkdir made; echo y > made/y",
 		// It runs on in the background after its call has ended, and is gone with the run.
-		"(while :; do echo more >> log; echo x > flicker; rm flicker; done) > /dev/null 2>&1 & echo begun > b",
+		"(while :; do echo more >> log; echo x > flicker; rm flicker; done) > /dev/null 2>&1 & until [ -e log ]; do :; done; echo begun > b",
 		"chmod 444 a; rm dir/x; rmdir dir",
 	}, "--job-id", jobID)
 	if code != 0 {

@@ -42,7 +42,7 @@ func TestGitIsAsBefore(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
-			p.sh(`git init -q -b main .; git config gc.auto 0; echo one > a; echo b > b; git add -A; git commit -qm first
+			p.sh(initRepository + `; echo one > a; echo b > b; git add -A; git commit -qm first
 git checkout -qb other; echo two > a; echo c > c; git add -A; git commit -qm second; git tag old; git checkout -q main
 echo zero > b; git commit -qam third; echo changed >> b; echo staged > staged; git add staged; echo new > untracked`)
 			said, want := p.sh(looksLike), p.mustList()
@@ -68,7 +68,11 @@ echo zero > b; git commit -qam third; echo changed >> b; echo staged > staged; g
 					t.Errorf("commit %s has no name any more", commit)
 				}
 			}
-			p.must(back(out)...)
+			again := back(out)
+			if again == nil {
+				t.Fatalf("the job changed nothing\n%s", out)
+			}
+			p.must(again...)
 			got = p.mustList()
 			for path := range after.changed(got) {
 				if path != gitIndex {

@@ -55,7 +55,6 @@ func prepare(m *testing.M) (code int, err error) {
 	for name, value := range map[string]string{
 		"PERSTACK_SANDBOX":    "off", // git has to write all of .git
 		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull,
-		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
 	} {
 		err = errors.Join(err, os.Setenv(name, value))
 	}

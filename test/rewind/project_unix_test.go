@@ -65,6 +65,10 @@ func (p *project) config(settings string) {
 	p.check(os.WriteFile(path, append([]byte(settings), text...), 0o644))
 }
 
+// initRepository makes a repository in which commands of a job can commit: they do not get the
+// variables of this process.
+const initRepository = "git init -q -b main .; git config gc.auto 0; git config user.name a; git config user.email a@example.com"
+
 // leadInstruction is in each request of the coordinator, and in no other.
 const leadInstruction = "You are the lead."
 

@@ -96,7 +96,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 		s.sh(fmt.Sprintf("echo 'reading %d;' >> marks", i))
 	}
 	if s.git {
-		s.sh("git init -q -b main .; git config gc.auto 0; git add -A; git commit -qm first; git branch other")
+		s.sh(initRepository + "; git add -A; git commit -qm first; git branch other")
 	}
 	s.note(byUser)
 	return s
@@ -131,7 +131,7 @@ func (s *scene) change(names []string, git bool) string {
 		fmt.Sprintf("rm -rf '%s'", a),
 		fmt.Sprintf("mv '%s' '%s'", a, b),
 		fmt.Sprintf("cp -a '%s' '%s'", a, b),
-		fmt.Sprintf("chmod %o '%s'", pick(s, []int{0o600, 0o644, 0o755, 0o444, 0o700}), a),
+		fmt.Sprintf("if [ -d '%s' ]; then chmod %o '%s'; else chmod %o '%s'; fi", a, pick(s, []int{0o700, 0o750, 0o755}), a, pick(s, []int{0o600, 0o644, 0o755, 0o444, 0o700}), a),
 		fmt.Sprintf("rm -rf '%s'; ln -s '%s' '%s'", a, text, a),
 		fmt.Sprintf("rm -rf '%s'; mkdir -p '%s/sub/empty'", a, a),
 		fmt.Sprintf("printf '\\000\\001%s' > '%s'", text, a),

@@ -5,8 +5,7 @@ import (
 )
 
 // A Change is a path that differs between two trees. Before is nil for what was added, After for
-// what was removed. A directory differs by its mode; what differs in it is reported by itself. In a
-// directory that only one of the trees has captured, nothing is known to differ.
+// what was removed. A directory differs by its mode; what differs in it is reported by itself.
 type Change struct {
 	Path          string // with slashes
 	Before, After *Entry
@@ -73,9 +72,6 @@ func (d *differ) entries(s *Store, old, now *Entry, dir string) error {
 	path := join(dir, name)
 	if !Same(old, now) {
 		d.changes = append(d.changes, Change{path, old, now})
-	}
-	if old != nil && now != nil && old.Kind == Directory && now.Kind == Directory && old.Captured() != now.Captured() {
-		return nil // what was added or removed in it is not known
 	}
 	return d.trees(s, below[0], below[1], path)
 }
