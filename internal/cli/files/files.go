@@ -168,7 +168,7 @@ func (j *Job) Explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &target):
-		return host.Usagef("%w; %s log %s lists the checkpoints", err, j.host.Command, j.ID)
+		return host.Usagef("%w; %s lists the checkpoints", err, j.Again("log"))
 	case errors.Is(err, restore.ErrNoFiles):
 		return host.Usagef("job %s has stored no files: it changed none, or snapshots were off", j.ID)
 	case errors.As(err, &gone):
