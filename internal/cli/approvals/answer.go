@@ -233,7 +233,7 @@ func (o *AnswerOptions) print(j jobCalls, picked []engine.WaitingCall, running b
 			}{j.id, w.RunID, w.Call.ID, w.Request.Digest, o.Allow, o.Scope}))
 			continue
 		}
-		fmt.Fprintf(out, "%s %s  %s\n", verb, terminal.CleanLine(w.Call.ID), brief(w))
+		fmt.Fprintf(out, "%s %s  %s\n", verb, terminal.ShowLine(w.Call.ID), brief(w))
 	}
 	if !o.JSON && !running && !o.Resume {
 		if left := len(j.calls) - len(picked); left > 0 {

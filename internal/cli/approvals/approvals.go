@@ -253,7 +253,7 @@ func list(ctx context.Context, opts *ListOptions) error {
 			case opts.JSON:
 				out.WriteString(asJSON(j.id, w))
 			case opts.Job == "":
-				fmt.Fprintf(out, "%s  %s  %s\n", j.id, terminal.CleanLine(w.Call.ID), brief(w))
+				fmt.Fprintf(out, "%s  %s  %s\n", j.id, terminal.ShowLine(w.Call.ID), brief(w))
 			default:
 				describe(out, w, opts.Host.Secrets.Redact)
 			}

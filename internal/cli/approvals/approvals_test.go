@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 func waitingCall(run, id string) engine.WaitingCall {
@@ -61,6 +62,40 @@ func TestDescribeIsClean(t *testing.T) {
 	}
 	if line := asJSON("j", w); strings.Count(line, "\n") != 1 || strings.ContainsAny(line, "\x1b\x07") {
 		t.Errorf("%q", line)
+	}
+}
+
+// Two calls that differ in what cannot be seen do not look the same.
+func TestDescribeShowsEverything(t *testing.T) {
+	for _, hidden := range []string{"\u200b", "\u202e", "\x1b[8m", "\r", strings.Repeat(" ", 100)} {
+		for name, change := range map[string]func(w *engine.WaitingCall, text string){
+			"diff": func(w *engine.WaitingCall, text string) {
+				w.Request.Effect = event.Effect{Kind: event.FileEffect, Diff: "+a" + text + "\n"}
+			},
+			"path": func(w *engine.WaitingCall, text string) {
+				w.Request.Effect = event.Effect{Kind: event.FileEffect, Path: "a" + text + "b"}
+			},
+			"program": func(w *engine.WaitingCall, text string) {
+				w.Request.Effect = event.Effect{Kind: event.CommandEffect, Program: "a" + text + "b"}
+			},
+			"variable": func(w *engine.WaitingCall, text string) {
+				w.Request.Effect = event.Effect{Kind: event.CommandEffect, Env: []string{"A=a" + text + "b"}}
+			},
+			"arguments": func(w *engine.WaitingCall, text string) { w.Call.Args = []byte(`{"a":"a` + text + `b"}`) },
+			"id":        func(w *engine.WaitingCall, text string) { w.Call.ID = "a" + text + "b" },
+		} {
+			var texts [2]string
+			for i, text := range []string{"", hidden} {
+				w := waitingCall("r1", "c")
+				change(&w, text)
+				var out strings.Builder
+				describe(&out, w, func(text string) string { return text })
+				texts[i] = terminal.CleanLine(out.String())
+			}
+			if texts[0] == texts[1] {
+				t.Errorf("%s with %q: %q", name, hidden, texts[0])
+			}
+		}
 	}
 }
 

@@ -18,13 +18,13 @@ import (
 
 // brief describes a call on one line.
 func brief(w engine.WaitingCall) string {
-	return wording.Cut(terminal.CleanLine(strings.Join(w.Experts, " > ")+": "+run.Effect(w)), 200)
+	return wording.Cut(terminal.ShowLine(strings.Join(w.Experts, " > ")+": "+run.Effect(w)), 200)
 }
 
 // describe writes everything that there is to know about a call, as a question on a terminal shows
 // it.
 func describe(out *strings.Builder, w engine.WaitingCall, redact func(string) string) {
-	line := func(text string) string { return terminal.CleanLine(redact(text)) }
+	line := func(text string) string { return terminal.ShowLine(redact(text)) }
 	fmt.Fprintf(out, "%s  %s\n", line(w.Call.ID), line(w.Call.ToolName))
 	fmt.Fprintf(out, "  Expires   %s UTC\n", time.UnixMilli(w.Request.Expires).UTC().Format(time.DateTime))
 	view := approval.Render(&event.Approval{Call: w.Call, Experts: w.Experts, ApprovalRequested: w.Request}, redact)

@@ -58,7 +58,7 @@ func (o *output) waits(r engine.Result) string {
 	for _, w := range r.Waiting {
 		first = w.Call.ID
 		if len(r.Waiting) <= maxShown {
-			fmt.Fprintf(&text, "\n  %s  %s", terminal.CleanLine(w.Call.ID), terminal.CleanLine(wording.Cut(Effect(w), 200)))
+			fmt.Fprintf(&text, "\n  %s  %s", terminal.ShowLine(w.Call.ID), wording.Cut(terminal.ShowLine(Effect(w)), 200))
 		}
 	}
 	call := "CALL"
