@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -373,6 +375,53 @@ func TestDigest(t *testing.T) {
 	d.Spec.Isolation.Sandbox = expert.SandboxOff
 	if decide(t, d, same).Digest == digest {
 		t.Error("without a sandbox it has the same digest")
+	}
+}
+
+// The words of a command that runs others name files as well, and some it reads without a name.
+func TestDigestOfInnerFiles(t *testing.T) {
+	many := strings.Repeat("x ", 10) + strings.Join(slices.Collect(func(yield func(string) bool) {
+		for i := range maxInnerNames {
+			if !yield(strconv.Itoa(i)) {
+				return
+			}
+		}
+	}), " ")
+	for _, tt := range []struct {
+		call, file string
+		same       bool
+	}{
+		{call: `base exec {"command":"sh","args":["-c","sh ./run.sh"]}`, file: "run.sh"},
+		{call: `base exec {"command":"sh","args":["-c","cd sub;(cat<'sub/run.sh')|sh"]}`, file: "sub/run.sh"},
+		{call: `base exec {"command":"find","args":[".","-exec","sh -c 'sh run.sh'",";"]}`, file: "run.sh"},
+		{call: `base exec {"command":"make"}`, file: "Makefile"},
+		{call: `base exec {"command":"npm","args":["test"],"cwd":"sub"}`, file: "sub/package.json"},
+		{call: `base exec {"command":"make"}`, file: "other", same: true},
+		{call: `base exec {"command":"git","args":["commit","-m","see run.sh"]}`, file: "run.sh", same: true},
+	} {
+		d, dir := newDecider(t, preset(job.PresetAsk))
+		if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, tt.file, "1")
+		before := decide(t, d, tt.call).Digest
+		write(t, dir, tt.file, "2")
+		if same := decide(t, d, tt.call).Digest == before; same != tt.same {
+			t.Errorf("%s has changed: the digest of %s is the same: %t", tt.file, tt.call, same)
+		}
+	}
+	// With more words than are looked at, an answer is for one call.
+	d, _ := newDecider(t, preset(job.PresetAsk))
+	request := engine.CallRequest{Experts: []string{"dev"}, Call: event.ToolCall{
+		ID: "c1", SkillName: expert.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"sh","args":["-c","` + many + `"]}`),
+	}}
+	first := d.Decide(t.Context(), request).Digest
+	if d.Decide(t.Context(), request).Digest != first {
+		t.Error("the digest of a call changes")
+	}
+	request.Call.ID = "c2"
+	if d.Decide(t.Context(), request).Digest == first {
+		t.Error("two calls with more words than are looked at have the same digest")
 	}
 }
 

@@ -228,6 +228,15 @@ func (c *call) digestOf(ctx context.Context) string {
 		for _, word := range c.question.Command[1:] {
 			c.addNamed(ctx, sum, c.command.dir, word)
 		}
+		if c.question.Opaque() {
+			names, all := innerNames(c.question.Command[1:])
+			for _, name := range append(names, unnamed...) {
+				c.addNamed(ctx, sum, c.command.dir, name)
+			}
+			if !all {
+				add("call", c.request.RunID+"/"+c.request.Call.ID) // the answer is for this call alone
+			}
+		}
 	} else {
 		for _, text := range texts(c.request.Call.Args) {
 			c.addNamed(ctx, sum, c.Workspace.Path(), text)
@@ -235,6 +244,36 @@ func (c *call) digestOf(ctx context.Context) string {
 	}
 	c.digest = hex.EncodeToString(sum.Sum(nil))
 	return c.digest
+}
+
+// unnamed are files that programs which run others read without being told their names. The list is
+// not complete, and these files can lead to others.
+var unnamed = strings.Fields(`
+	Makefile makefile GNUmakefile build.ninja CMakeLists.txt justfile Justfile .justfile Taskfile.yml Taskfile.yaml
+	package.json Cargo.toml build.rs go.mod deno.json deno.jsonc pyproject.toml setup.py setup.cfg conftest.py tox.ini noxfile.py
+	Rakefile Gemfile build.xml pom.xml build.gradle build.gradle.kts settings.gradle composer.json
+	Dockerfile compose.yml compose.yaml docker-compose.yml docker-compose.yaml`)
+
+// maxInnerNames is how many words of a script are taken for names of files.
+const maxInnerNames = 10_000
+
+// innerNames returns the words of scripts in arguments that can be names of files, as in
+// sh -c "sh run.sh". all is false if there are too many.
+func innerNames(args []string) (names []string, all bool) {
+	seen := make(map[string]bool)
+	for _, arg := range args {
+		for name := range strings.FieldsFuncSeq(arg, func(c rune) bool { return c <= ' ' || strings.ContainsRune("\"'`$;|&<>(){}[],=", c) }) {
+			switch {
+			case name == arg || seen[name]:
+			case len(names) == maxInnerNames:
+				return names, false
+			default:
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names, true
 }
 
 // addNamed adds the files that a word of a call can name, as in FILE and --option=FILE.
