@@ -21,6 +21,7 @@ import (
 type Snapshots struct {
 	dir, workspace string
 	options        snapshot.Options
+	maxStore       int64 // bytes that all stored files of the project can take
 
 	mu    sync.Mutex
 	store *snapshot.Store
@@ -33,7 +34,10 @@ func NewSnapshots(spec job.Spec, parts engine.Parts, envFiles bool) *Snapshots {
 	if parts.SnapshotDir == "" || spec.Snapshots.Mode == job.SnapshotsOff {
 		return nil
 	}
-	return &Snapshots{dir: parts.SnapshotDir, workspace: spec.Workspace.Dir, options: SnapshotOptions(spec, envFiles)}
+	return &Snapshots{
+		dir: parts.SnapshotDir, workspace: spec.Workspace.Dir, options: SnapshotOptions(spec, envFiles),
+		maxStore: spec.Snapshots.Or(job.DefaultSnapshots()).MaxStoreBytes,
+	}
 }
 
 // SnapshotOptions returns what the snapshots of a job capture. What tools cannot reach is perstack's
@@ -101,6 +105,12 @@ func (s *Snapshots) open(ctx context.Context) (*snapshot.Taker, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What a job leaves too much is removed when it ends. Until then, it must not fill the disk.
+	size, err := snapshot.Size(s.dir)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	s.options.MaxGrowth = max(s.maxStore-size, 1)
 	s.store, s.taker = store, store.Taker(s.workspace, s.options)
 	return s.taker, nil
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ type Options struct {
 	EnvFiles     bool                   // capture env files: programs can change them
 	MaxFileBytes int64                  // a larger file is not captured
 	MaxBytes     int64                  // how much a snapshot reads, beginning with the smallest files
+	MaxGrowth    int64                  // bytes that the store can grow by, by all snapshots of a Taker; 0 for any number
 	MaxEntries   int
 	MaxDepth     int
 	MaxTime      time.Duration
@@ -72,6 +74,7 @@ type Taker struct {
 	last    *node // what was seen last
 	loaded  bool
 	unsaved bool
+	grown   int64 // bytes that the store grew by
 }
 
 // Taker returns a Taker for the workspace in a directory.
@@ -134,7 +137,10 @@ func (t *Taker) take(ctx context.Context) (snapshot Snapshot, err error) {
 	if err := s.directory(ctx, root, "", names, place{}, t.last, now, 0); err != nil {
 		return Snapshot{}, err
 	}
-	w := &writing{store: t.store, root: root, scan: s}
+	w := &writing{store: t.store, root: root, scan: s, room: math.MaxInt64}
+	if t.options.MaxGrowth > 0 {
+		w.room = t.options.MaxGrowth - t.grown
+	}
 	defer w.end()
 	if err := w.contents(ctx); err != nil {
 		return Snapshot{}, err
@@ -145,6 +151,7 @@ func (t *Taker) take(ctx context.Context) (snapshot Snapshot, err error) {
 	if snapshot.Stored, err = w.commit(); err != nil {
 		return Snapshot{}, err
 	}
+	t.grown += snapshot.Stored
 	snapshot.Tree = now.entry.ID
 	first := t.last == nil
 	t.unsaved = t.unsaved || first || snapshot.Read > 0 || t.last.entry.ID != now.entry.ID

@@ -4,6 +4,7 @@ package snapshot_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -266,6 +267,40 @@ func TestLimits(t *testing.T) {
 		all := f.list(s.Tree)
 		if all["a"] != "not captured" || all["b"] == "not captured" || all["c"] == "not captured" || s.SkippedAll != 1 {
 			t.Errorf("captured %v, skipped %v", all, s.Skipped)
+		}
+	})
+	t.Run("growth", func(t *testing.T) {
+		o := snapshot.Defaults()
+		o.MaxGrowth = 200_000
+		f, store := &fixture{t: t, dir: t.TempDir()}, t.TempDir()
+		f.reopen(store, o)
+		random := func(name string, size int) (content string) {
+			for len(content) < size {
+				content += rand.Text()
+			}
+			f.write(name, content)
+			return content
+		}
+		first := random("a", 100_000)
+		if s := f.take(); s.SkippedAll != 0 {
+			t.Fatalf("skipped %v", s.Skipped)
+		}
+		random("b", 150_000)
+		s := f.take()
+		want := []snapshot.Skipped{{"b", "the stored files would take too much space"}}
+		if all := f.list(s.Tree); !slices.Equal(s.Skipped, want) || all["a"] == "not captured" || all["b"] != "not captured" {
+			t.Errorf("skipped %v", s.Skipped)
+		}
+		// What is stored already needs no room, and neither do many rewrites.
+		f.write("c", first)
+		for range 10 {
+			random("b", 150_000)
+			if s = f.take(); f.list(s.Tree)["c"] == "not captured" || !slices.Equal(s.Skipped, want) {
+				t.Errorf("skipped %v", s.Skipped)
+			}
+		}
+		if size, err := snapshot.Size(store); err != nil || size > o.MaxGrowth {
+			t.Errorf("the store takes %d bytes, %v", size, err)
 		}
 	})
 	t.Run("entries", func(t *testing.T) {

@@ -17,6 +17,7 @@ type writing struct {
 	store  *Store
 	root   opendir.Dir
 	scan   *scan
+	room   int64       // bytes that contents can take in the store
 	pack   *packWriter // nil while nothing is new
 	dir    string      // the directory that is open, relative to the root
 	open   *opendir.Dir
@@ -34,10 +35,7 @@ func (w *writing) end() {
 
 // add stores an object unless the store has it.
 func (w *writing) add(k kind, id ID, content []byte) error {
-	if w.pack != nil && w.pack.has(id) {
-		return nil
-	}
-	if has, err := w.store.has(id); has || err != nil {
+	if has, err := w.has(id); has || err != nil {
 		return err
 	}
 	if w.pack == nil {
@@ -52,10 +50,33 @@ func (w *writing) add(k kind, id ID, content []byte) error {
 // content stores content that was read from the workspace.
 func (w *writing) content(k kind, content []byte) (ID, error) {
 	id := identify(k, content)
+	if known, err := w.has(id); err != nil {
+		return ID{}, &storeError{err}
+	} else if !known && w.size()+int64(len(content)) > w.room {
+		return ID{}, errFull
+	}
 	if err := w.add(k, id, content); err != nil {
-		return id, &storeError{err}
+		return ID{}, &storeError{err}
 	}
 	return id, nil
+}
+
+// errFull says that new content has no room in the store.
+var errFull = errors.New("the stored files would take too much space")
+
+// size returns how many bytes are new.
+func (w *writing) size() int64 {
+	if w.pack == nil {
+		return 0
+	}
+	return w.pack.offset
+}
+
+func (w *writing) has(id ID) (bool, error) {
+	if w.pack != nil && w.pack.has(id) {
+		return true, nil
+	}
+	return w.store.has(id)
 }
 
 func (w *writing) commit() (int64, error) {
