@@ -34,3 +34,30 @@ func TestStagingDirectoryOfTheJob(t *testing.T) {
 		})
 	}
 }
+
+// A directory that the target does not have the content of was not empty. What is in it now stays.
+func TestContentThatTheTargetDoesNotHave(t *testing.T) {
+	for _, o := range []rewind.Options{{Exact: true}, {Force: true}, {}} {
+		f := newFixture(t)
+		f.write("dir/sub/notes", "user")
+		f.write("a", "before")
+		hiding := f.options
+		hiding.Exclude = func(path string) bool { return path == "dir" }
+		first, err := f.store.Taker(f.dir, hiding).Take(t.Context())
+		f.check(err)
+		f.write("a", "job")
+		want, second := f.list(), f.take()
+		want["a"] = "-rw-r--r-- before"
+		work, err := rewind.WorkOf(f.store, []rewind.State{{Tree: first.Tree}, {Tree: second, Job: true}})
+		f.check(err)
+		plan := rewind.Make(f.load(first.Tree), f.load(second), work, o)
+		_, err = rewind.Apply(t.Context(), f.dir, "1", f.store, f.taker, plan.Changes)
+		f.check(err)
+		if diff := cmp.Diff(want, f.list()); diff != "" {
+			t.Error(diff)
+		}
+		if len(plan.Left) != 1 || plan.Left[0].Path != "dir" {
+			t.Errorf("left %v, want dir", plan.Left)
+		}
+	}
+}
