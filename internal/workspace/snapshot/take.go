@@ -137,9 +137,9 @@ func (t *Taker) take(ctx context.Context) (snapshot Snapshot, err error) {
 	if err := s.directory(ctx, root, "", names, place{}, t.last, now, 0); err != nil {
 		return Snapshot{}, err
 	}
-	w := &writing{store: t.store, root: root, scan: s, room: math.MaxInt64}
+	w := &writing{store: t.store, root: root, scan: s, space: math.MaxInt64}
 	if t.options.MaxGrowth > 0 {
-		w.room = t.options.MaxGrowth - t.grown
+		w.space = t.options.MaxGrowth - t.grown
 	}
 	defer w.end()
 	if err := w.contents(ctx); err != nil {

@@ -291,7 +291,7 @@ func TestLimits(t *testing.T) {
 		if all := f.list(s.Tree); !slices.Equal(s.Skipped, want) || all["a"] == "not captured" || all["b"] != "not captured" {
 			t.Errorf("skipped %v", s.Skipped)
 		}
-		// What is stored already needs no room, and neither do many rewrites.
+		// What is stored already needs no space, and neither do many rewrites.
 		f.write("c", first)
 		for range 10 {
 			random("b", 150_000)

@@ -17,7 +17,7 @@ type writing struct {
 	store  *Store
 	root   opendir.Dir
 	scan   *scan
-	room   int64       // bytes that contents can take in the store
+	space  int64       // bytes that contents can take in the store
 	pack   *packWriter // nil while nothing is new
 	dir    string      // the directory that is open, relative to the root
 	open   *opendir.Dir
@@ -52,7 +52,7 @@ func (w *writing) content(k kind, content []byte) (ID, error) {
 	id := identify(k, content)
 	if known, err := w.has(id); err != nil {
 		return ID{}, &storeError{err}
-	} else if !known && w.size()+int64(len(content)) > w.room {
+	} else if !known && w.size()+int64(len(content)) > w.space {
 		return ID{}, errFull
 	}
 	if err := w.add(k, id, content); err != nil {
@@ -61,7 +61,7 @@ func (w *writing) content(k kind, content []byte) (ID, error) {
 	return id, nil
 }
 
-// errFull says that new content has no room in the store.
+// errFull says that new content has no space in the store.
 var errFull = errors.New("the stored files would take too much space")
 
 // size returns how many bytes are new.
