@@ -41,10 +41,11 @@ type call struct {
 	*Decider
 	request  engine.CallRequest
 	question approval.Request
-	skill    *expert.Skill // nil for a tool of the embedding program
-	command  *command      // of exec
-	paths    []string      // that a file tool names, as they were resolved
-	digest   string        // empty until it is needed
+	skill    *expert.Skill     // nil for a tool of the embedding program
+	command  *command          // of exec
+	paths    []string          // that a file tool names, as they were resolved
+	digest   string            // empty until it is needed
+	files    map[string]string // digests of the files that the call names, by path
 }
 
 // Decide decides about a call, from what it would do now.
@@ -81,7 +82,7 @@ func rank(v job.Verdict) int { return slices.Index(job.Verdicts(), string(v)) }
 // newCall finds out what a call is about.
 func (d *Decider) newCall(ctx context.Context, request engine.CallRequest) *call {
 	key := request.Experts[len(request.Experts)-1]
-	c := &call{Decider: d, request: request, skill: d.skillOf(key, request.Call.SkillName)}
+	c := &call{Decider: d, request: request, skill: d.skillOf(key, request.Call.SkillName), files: make(map[string]string)}
 	c.question = approval.Request{
 		Expert: key, Skill: request.Call.SkillName, Tool: request.Call.ToolName, Args: request.Call.Args,
 		Class:    c.class(),

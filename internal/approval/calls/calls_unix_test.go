@@ -425,6 +425,33 @@ func TestDigestOfInnerFiles(t *testing.T) {
 	}
 }
 
+// A call that names a large file many times is decided as fast as one that names it once.
+func TestDigestReadsFilesOnce(t *testing.T) {
+	d, dir := newDecider(t, preset(job.PresetAsk))
+	write(t, dir, "large", "")
+	const size, times = 64 << 20, 20_000 // more than a terabyte together
+	if err := os.Truncate(filepath.Join(dir, "large"), size); err != nil {
+		t.Fatal(err)
+	}
+	if got := decide(t, d, `base exec {"command":"wc","args":["large"`+strings.Repeat(`,"large"`, times)+`]}`); got.Do != job.Ask || got.Digest == "" {
+		t.Errorf("%s, digest %q", got.Do, got.Digest)
+	}
+	// Which file a name leads to is part of the digest, even if both were read.
+	write(t, dir, "small", "x")
+	link := filepath.Join(dir, "link")
+	var digests [2]string
+	for i, target := range []string{"large", "small"} {
+		_ = os.Remove(link)
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		digests[i] = decide(t, d, `base exec {"command":"wc","args":["large","small","link"]}`).Digest
+	}
+	if digests[0] == digests[1] {
+		t.Error("a link leads to another file, and the digest is the same")
+	}
+}
+
 // An answer for the job covers the same arguments. Of a command that can do anything, all must be
 // as it was.
 func TestGrants(t *testing.T) {

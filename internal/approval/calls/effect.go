@@ -306,11 +306,16 @@ func (c *call) addFile(ctx context.Context, sum hash.Hash, name string) {
 		return
 	}
 	defer f.Close()
-	content := sha256.New()
-	if _, err := io.Copy(content, stoppable{ctx, f}); err != nil {
-		fmt.Fprintf(content, "unreadable: %v", err)
+	digest, ok := c.files[f.Path]
+	if !ok { // a call can name a large file many times
+		content := sha256.New()
+		if _, err := io.Copy(content, stoppable{ctx, f}); err != nil {
+			fmt.Fprintf(content, "unreadable: %v", err)
+		}
+		digest = hex.EncodeToString(content.Sum(nil))
+		c.files[f.Path] = digest
 	}
-	fmt.Fprintf(sum, "file %d %s %x\n", len(f.Path), f.Path, content.Sum(nil))
+	fmt.Fprintf(sum, "file %d %s %s\n", len(f.Path), f.Path, digest)
 }
 
 // A stoppable ends when its context does: a file can be large.
