@@ -154,6 +154,9 @@ func (p *Plan) note(target snapshot.Tree, work rewind.Work, o rewind.Options) {
 		// What the target does not have, such as a large file that the job made, can be left alone.
 		was, had := target[l.Path]
 		if e, ok := p.tree[l.Path]; had && was.Captured() && ok && !e.Captured() && p.wasSkipped(l.Path) {
+			if i := slices.IndexFunc(p.now.Skipped, func(s snapshot.Skipped) bool { return s.Path == l.Path }); i >= 0 {
+				l = p.now.Skipped[i] // it says what the user can do about it
+			}
 			p.lost = append(p.lost, l)
 		}
 	}

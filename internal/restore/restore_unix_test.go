@@ -13,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/restore"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
+	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
 
 // Random work by real programs, in several runs with edits of the user between them. Each undo gives
@@ -269,7 +270,7 @@ func TestRefusedWithoutASafeCopy(t *testing.T) {
 	_, err := f.apply(s, target, rewind.Options{Force: true})
 	f.check(s.Close())
 	var refused *restore.RefusedError
-	if !errors.As(err, &refused) || len(refused.Lost) != 1 || refused.Lost[0].Path != "a" {
+	if want := (snapshot.Skipped{Path: "a", Why: "larger than a snapshot takes"}); !errors.As(err, &refused) || len(refused.Lost) != 1 || refused.Lost[0] != want {
 		t.Fatalf("%v", err)
 	}
 	f.same(now, "refused")
