@@ -50,10 +50,14 @@ func (w *writing) add(k kind, id ID, content []byte) error {
 // content stores content that was read from the workspace.
 func (w *writing) content(k kind, content []byte) (ID, error) {
 	id := identify(k, content)
-	if known, err := w.has(id); err != nil {
-		return ID{}, &storeError{err}
-	} else if !known && w.size()+int64(len(content)) > w.space {
-		return ID{}, errFull
+	if w.size()+int64(len(content)) > w.space {
+		known, err := w.has(id)
+		switch {
+		case err != nil:
+			return ID{}, &storeError{err}
+		case !known:
+			return ID{}, errFull
+		}
 	}
 	if err := w.add(k, id, content); err != nil {
 		return ID{}, &storeError{err}
