@@ -87,18 +87,21 @@ func (r *run) askLeave(ctx context.Context, skillName string, effect event.Effec
 		ToolCallID: call.ID, Effect: r.parts.redactEffect(d.Effect), Sandbox: d.Sandbox, Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once,
 		Expires: r.parts.Source.Now().Add(maxLeaveTime).UnixMilli(),
 	}
-	if r.reports.record(asked) != nil {
+	if r.reports.record(r.life, asked) != nil {
 		return false
 	}
 	answer, err := r.parts.Approver.Ask(ctx, event.Request{
 		JobID: r.spec.JobID, RunID: r.runID, ExpertKey: r.expert.Key,
 		Approval: &event.Approval{Call: call, Experts: r.experts(), ApprovalRequested: asked},
 	})
+	if r.life.Err() != nil {
+		return false // the Run stops, and waits for its tools
+	}
 	said := event.ApprovalAnswered{ToolCallID: call.ID, Digest: d.Digest, Allow: answer.Allow, By: event.ByUser, Scope: answer.Scope, Reason: answer.Reason}
 	if err != nil {
 		said = event.ApprovalAnswered{ToolCallID: call.ID, Digest: d.Digest, By: event.ByTimeout, Reason: "no answer came in time"}
 	}
-	recorded := r.reports.record(said)
+	recorded := r.reports.record(r.life, said)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoAnswer) {
 		r.stop(&StopError{Name: ApproverFailure, Err: fmt.Errorf("whether the sandbox can be left could not be asked: %w", err)})
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -40,11 +41,16 @@ type report struct {
 
 func (q *reportQueue) add(body event.Body) { q.put(report{body: body}) }
 
-// record returns when an event was recorded.
-func (q *reportQueue) record(body event.Body) error {
+// record returns when an event was recorded, or when the Run has to stop: then it may not be.
+func (q *reportQueue) record(life context.Context, body event.Body) error {
 	recorded := make(chan error, 1)
 	q.put(report{body, recorded})
-	return <-recorded
+	select {
+	case err := <-recorded:
+		return err
+	case <-life.Done():
+		return errStopped
+	}
 }
 
 func (q *reportQueue) put(one report) {

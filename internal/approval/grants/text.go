@@ -87,15 +87,13 @@ func parse(path string, data []byte) (all []Grant, _ toml.Problems) {
 func (g *Grant) check() error {
 	args, canon := canonical(rawjson.Value(g.Args))
 	switch {
-	case g.ID == "" || g.Expert == "":
-		return errors.New("it needs id and expert")
+	case g.ID == "" || g.Expert == "" || g.Tool+g.Host+g.Path == "":
+		return errors.New("it needs id, expert and tool")
 	case g.Host != "" || g.Path != "":
 		if g.Host != "" && g.Path != "" || g.Skill == "" || g.Tool+g.Args+g.Digest != "" || len(g.Command) > 0 {
 			return errors.New("it needs a skill, and host or path alone")
 		}
 		return nil
-	case g.Tool == "":
-		return errors.New("it needs a tool")
 	case (g.Args == "") == (len(g.Command) == 0):
 		return errors.New("it needs args or command, and not both")
 	case g.Args != "" && (!canon || args != g.Args):
