@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
+	"github.com/perstack-go/perstack/internal/stopwatch"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -211,6 +212,21 @@ func TestRunTimeout(t *testing.T) {
 		c.Timeout *= 2
 	}
 	t.Fatal("the program never became ready")
+}
+
+// While the user is asked about something that the program wants, its time stands still.
+func TestRunTimeoutStandsStill(t *testing.T) {
+	c := shell(t, "sleep 0.1; echo done")
+	c.Timeout, c.Clock = time.Millisecond, &stopwatch.Clock{}
+	resume := c.Clock.Pause()
+	if o := run(t, c); o.TimedOut || o.Stdout.String() != "done\n" {
+		t.Errorf("outcome %+v", o)
+	}
+	resume()
+	c.Args = []string{"-c", "sleep 1000"}
+	if o := run(t, c); !o.TimedOut {
+		t.Errorf("after the pause: %+v", o)
+	}
 }
 
 // A program that does as it is asked gets to say its last words.

@@ -41,11 +41,25 @@ func TestCovers(t *testing.T) {
 		}
 		return g
 	}
+	host := with(push, func(c *Call) { c.Host = "a.example.com:443" })
+	path := with(push, func(c *Call) { c.Path = "/srv/data" })
 	for name, c := range map[string]struct {
 		grant Grant
 		call  Call
 		want  bool
 	}{
+		"a host":                   {grant(host, false), host, true},
+		"a host, another call":     {grant(host, false), with(exec("curl"), func(c *Call) { c.Host = host.Host }), true},
+		"another host":             {grant(host, false), with(host, func(c *Call) { c.Host = "b.example.com:443" }), false},
+		"another port":             {grant(host, false), with(host, func(c *Call) { c.Host = "a.example.com:80" }), false},
+		"a host, another skill":    {grant(host, false), with(host, func(c *Call) { c.Skill = "web" }), false},
+		"a host, another Expert":   {grant(host, false), with(host, func(c *Call) { c.Expert = "delegate" }), false},
+		"a host is no call":        {grant(host, false), push, false},
+		"a call is no host":        {grant(push, false), host, false},
+		"a wide call is no host":   {grant(push, true), host, false},
+		"a path":                   {grant(path, false), path, true},
+		"a path is no host":        {grant(path, false), host, false},
+		"a path below":             {grant(path, false), with(path, func(c *Call) { c.Path = "/srv/data/x" }), false},
 		"the same call":            {grant(push, false), push, true},
 		"written in another way":   {grant(push, false), with(push, func(c *Call) { c.Args = rawjson.Value(`{ "args": ["push","origin"], "command": "\u0067it" }`) }), true},
 		"other arguments":          {grant(push, false), exec("git", "push", "upstream"), false},

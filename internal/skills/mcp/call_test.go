@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/stopwatch"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -39,11 +40,14 @@ func TestCallTimeout(t *testing.T) {
 		want     string
 		lasted   time.Duration
 		notified bool
+		asked    time.Duration // how long the user is asked meanwhile, from the start on
 	}{
-		{"silence", 0, 0, false, "reported nothing for 10s", seconds(10), true},
-		{"news and an answer", seconds(9), 5, true, "done", seconds(45), false},
-		{"news and silence", seconds(9), 2, false, "reported nothing for 10s", seconds(28), true},
-		{"news for ever", seconds(9), 100, false, "took longer than 1m40s", seconds(100), true},
+		{"silence", 0, 0, false, "reported nothing for 10s", seconds(10), true, 0},
+		{"news and an answer", seconds(9), 5, true, "done", seconds(45), false, 0},
+		{"news and silence", seconds(9), 2, false, "reported nothing for 10s", seconds(28), true, 0},
+		{"news for ever", seconds(9), 100, false, "took longer than 1m40s", seconds(100), true, 0},
+		{"silence, and a question to the user", 0, 0, false, "reported nothing for 10s", seconds(100), true, seconds(90)},
+		{"news for ever, and a question to the user", seconds(9), 100, false, "took longer than 1m40s", seconds(190), true, seconds(90)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,7 +73,12 @@ func TestCallTimeout(t *testing.T) {
 							}
 						}()
 					}
-				}, func(o *Options) { o.CallTimeout = seconds(10) })
+				}, func(o *Options) {
+					o.CallTimeout, o.Clock = seconds(10), &stopwatch.Clock{}
+					if tt.asked > 0 {
+						time.AfterFunc(tt.asked, o.Clock.Pause())
+					}
+				})
 				notes := make(chan string, 100)
 				ctx := skill.WithProgress(skill.WithCall(t.Context(), "c1"), func(id, note string) { notes <- id + " " + note })
 				began := time.Now()
