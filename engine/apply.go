@@ -31,7 +31,7 @@ func (s State) apply(e event.Event) State {
 		s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
 		s.Turn++
 	case event.ApprovalRequested:
-		if b.Effect.LeavesSandbox() { // the call goes on, once it is answered
+		if b.Effect.LeavesSandbox() { // the call continues with the answer
 			s.leaving = append(slices.Clip(s.leaving), b)
 			break
 		}

@@ -103,7 +103,7 @@ func TestLeave(t *testing.T) {
 	}{
 		{name: "allowed by a rule", host: "listed.example:443", want: true},
 		{name: "denied by a rule", host: "forbidden.example:443", answer: says1(event.Answer{Allow: true})},
-		{name: "nobody to ask", host: ask},
+		{name: "no approver", host: ask},
 		{name: "no answer", host: ask, answer: func(context.Context, string) (event.Answer, error) { return event.Answer{}, ErrNoAnswer },
 			wrote: []string{"a.example:443? c1", "false by timeout c1"}},
 		{name: "the user allows", host: ask, answer: says1(event.Answer{Allow: true}), want: true, wrote: []string{"a.example:443? c1", "true by user c1"}},
@@ -123,14 +123,14 @@ func TestLeave(t *testing.T) {
 			if wrote := b.approvalsWritten(); !slices.Equal(wrote, tt.wrote) {
 				t.Errorf("recorded %q", wrote)
 			}
-			if n := len(b.tools.ran); n != 1 { // the same call goes on
+			if n := len(b.tools.ran); n != 1 { // the same call continues
 				t.Errorf("the tool ran %d times", n)
 			}
 		})
 	}
 }
 
-// What the user is shown: who asks, with the call that runs.
+// The user is shown the Expert, and the call that runs.
 func TestLeaveRequest(t *testing.T) {
 	b := newBench(t, does("read", `sleep {"n":1}`), says("done"))
 	g := &guard{answer: says1(event.Answer{Allow: true})}
@@ -295,8 +295,7 @@ func testLeaveShared(t *testing.T) {
 	}
 }
 
-// The user has two minutes, which count for no limit. When nobody waits for the answer any more, the
-// question is withdrawn.
+// The user has two minutes, which count for no limit.
 func TestLeaveTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, does("sleep"), says("done"))

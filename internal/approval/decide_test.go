@@ -198,7 +198,7 @@ func TestOtherFields(t *testing.T) {
 		{job.Rule{Host: "a.example.com:80"}, Request{Host: "a.example.com:443"}, false},
 		{job.Rule{Host: "::1"}, Request{Host: "[::1]:443"}, true},
 		{job.Rule{Host: "*"}, Request{}, false},
-		// Who can run programs cannot let them out of the sandbox. Nor does a path in the workspace.
+		// Rules about calls, or about paths in the workspace, do not let a program out of the sandbox.
 		{job.Rule{Host: "a.example.com", Do: job.Allow}, Request{Host: "a.example.com:443", Class: Escapes}, true},
 		{job.Rule{Expert: "*", Do: job.Allow}, Request{Host: "a.example.com:443", Class: Escapes}, false},
 		{job.Rule{Skill: "*", Do: job.Allow}, Request{Skill: "web", Path: "/srv", Class: Escapes}, false},

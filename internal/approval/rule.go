@@ -118,7 +118,7 @@ func matches(r *job.Rule, q *Request) bool {
 	case r.Host != "" && !matchesHost(r.Host, q.Host):
 		return false
 	case r.Do == job.Allow && q.Class == Escapes && r.Host == "" && r.Path == "":
-		return false // who can run a program does not let it out of the sandbox by that
+		return false // a rule about calls does not let programs out of the sandbox
 	}
 	if len(r.Command) > 0 && !matchesCommand(r, q) || r.Path != "" && !matchesPath(r, q) {
 		return false

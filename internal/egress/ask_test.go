@@ -74,7 +74,7 @@ func TestProxyAsks(t *testing.T) {
 	}
 }
 
-// Nobody is asked about what cannot be reached, whatever the answer is: addresses in any notation,
+// The user is not asked about what cannot be reached, whatever the answer is: addresses in any notation,
 // private names, other ports, and clients without the token.
 func TestProxyDoesNotAsk(t *testing.T) {
 	n := &network{names: names1(map[string]string{"a.example.com": "8.8.8.8"})}

@@ -32,6 +32,7 @@ var arrows = []arrow{
 	{"internal/filename", ""},
 	{"internal/filelock", ""},
 	{"internal/opendir", ""},
+	{"internal/stopwatch", ""},
 	{"internal/textdiff", ""},
 	{"internal/workspace", "internal/filename internal/wording"},
 	{"internal/workspace/snapshot", "internal/filelock internal/opendir internal/workspace"},
@@ -52,7 +53,7 @@ var arrows = []arrow{
 	{"internal/egress/server", "internal/egress/... internal/sandbox internal/sandbox/policy internal/secret internal/terminal"},
 	{"internal/sandbox/probe", "expert internal/privatefile internal/sandbox/landlock internal/userfile"}, // its cache is a private file of the user
 	{"internal/sandbox/selfcheck", ""},
-	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filelock internal/filename internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
+	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filelock internal/filename internal/stopwatch internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
 	{"internal/narrate", values + "internal/wording"},
 	{"internal/approval", values + "internal/terminal internal/wording"},
 	{"internal/approval/grants", "rawjson internal/filelock internal/opendir internal/privatefile internal/toml internal/userfile"},
@@ -81,9 +82,9 @@ var arrows = []arrow{
 	{"internal/providers/wire/wiretest", values + "model"},                                         // made for tests
 	{"internal/providers", values + "model internal/manifest internal/netaddr internal/userfile internal/wording"},
 	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/terminal internal/toml internal/userfile internal/wording"},
-	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/programs internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/userfile internal/egress"},
+	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/programs internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/stopwatch internal/userfile internal/egress"},
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/egress"},
-	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
+	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/stopwatch internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
 
 	// Files go back to what a journal says.
 	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/opendir internal/runtimes internal/state internal/wording internal/workspace/..."},

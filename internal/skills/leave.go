@@ -33,7 +33,7 @@ func (c *clocks) of(skill string) *stopwatch.Clock {
 }
 
 // leaving returns the function that decides about hosts which a listener does not list; nil if they
-// are refused in any case. Nobody is asked about a host where the user wants no network.
+// are refused in any case. A user who wants no network is not asked.
 func (s *set) leaving() func(ctx context.Context, listener, host string, port int) bool {
 	if s.req.Leave == nil || s.site.Sandboxes.Reach.Network == job.NetworkNone {
 		return nil

@@ -1,7 +1,7 @@
 // Package stopwatch has time limits that stand still while a program waits for the user.
 //
-// A Clock belongs to the programs of one skill. Who asks the user on behalf of such a program pauses
-// it, and the limits of all calls that use the clock stand still until the answer is there.
+// A Clock belongs to the programs of one skill. It is paused while the user is asked about one of them,
+// and the limits of all calls that use the clock stand still until the answer is there.
 package stopwatch
 
 import (
