@@ -51,15 +51,6 @@ func (g *guard) Ask(ctx context.Context, q event.Request) (event.Answer, error) 
 	return g.answer(ctx, q.Approval.Effect.Host)
 }
 
-func (g *guard) hosts() (all []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, q := range g.asked {
-		all = append(all, q.Approval.Effect.Host)
-	}
-	return all
-}
-
 func says1(answer event.Answer) func(context.Context, string) (event.Answer, error) {
 	return func(context.Context, string) (event.Answer, error) { return answer, nil }
 }
