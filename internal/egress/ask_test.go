@@ -156,15 +156,23 @@ func TestProxyAsksForClients(t *testing.T) {
 		t.Errorf("a client that went away: %+v", a)
 	}
 
-	conn := w.knock(0)
-	_, _ = io.WriteString(conn, connectTo("early.example.com"))
-	<-begun
-	c := tls.Client(&afterAnswer{Conn: conn, t: t, sent: answer}, &tls.Config{ServerName: "early.example.com", InsecureSkipVerify: true}) //nolint:gosec // the certificate is not the question
-	if err := c.HandshakeContext(t.Context()); err != nil {
-		t.Errorf("the early hello: %v", err)
-	}
-	if a := w.access(); !a.Allowed {
-		t.Errorf("the early hello: %+v", a)
+	for range 20 { // the proxy has seen the hello before the answer, or it has not
+		conn, sent := w.knock(0), make(chan struct{})
+		_, _ = io.WriteString(conn, connectTo("early.example.com"))
+		<-begun
+		c := tls.Client(&afterAnswer{Conn: conn, t: t, sent: sent}, &tls.Config{ServerName: "early.example.com", InsecureSkipVerify: true}) //nolint:gosec // the certificate is not the question
+		go func() {
+			<-sent
+			answer <- struct{}{}
+		}()
+		if err := c.HandshakeContext(t.Context()); err != nil {
+			t.Errorf("the early hello: %v", err)
+		}
+		if a := w.access(); !a.Allowed {
+			t.Errorf("the early hello: %+v", a)
+		}
+		_ = conn.Close()
+		w.closed()
 	}
 }
 
