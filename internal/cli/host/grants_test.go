@@ -1,0 +1,41 @@
+package host
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/approval/grants"
+	"github.com/perstack-go/perstack/rawjson"
+)
+
+// An answer about a host is stored, and covers the host from then on: for the same Expert and skill,
+// and not for the call that ran.
+func TestRememberHost(t *testing.T) {
+	file := grants.File{Path: filepath.Join(t.TempDir(), grants.FileName)}
+	g := &Grants{files: map[string]grants.File{event.ScopeProject: file}}
+	call := event.ToolCall{ID: "c1", SkillName: "web", ToolName: "fetch", Args: rawjson.Value(`{}`)}
+	asked := event.ApprovalRequested{Effect: event.Effect{Kind: event.HostEffect, Host: "a.example:443"}, Digest: "d"}
+	if err := g.Remember(t.Context(), event.ScopeProject, "job", []string{"lead", "dev"}, call, asked); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := file.Load()
+	if err != nil || len(stored) != 1 || stored[0].Host != "a.example:443" || stored[0].Args != "" {
+		t.Fatalf("stored %+v, %v", stored, err)
+	}
+	for name, c := range map[string]struct {
+		request engine.GrantRequest
+		want    bool
+	}{
+		"the host":        {engine.GrantRequest{Expert: "dev", Call: event.ToolCall{SkillName: "web"}, Host: "a.example:443"}, true},
+		"another host":    {engine.GrantRequest{Expert: "dev", Call: call, Host: "b.example:443"}, false},
+		"another skill":   {engine.GrantRequest{Expert: "dev", Call: event.ToolCall{SkillName: "far"}, Host: "a.example:443"}, false},
+		"the coordinator": {engine.GrantRequest{Expert: "lead", Call: call, Host: "a.example:443"}, false},
+		"the call":        {engine.GrantRequest{Expert: "dev", Call: call, Digest: func() string { return "d" }}, false},
+	} {
+		if _, got := g.Granted(c.request); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
