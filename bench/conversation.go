@@ -42,7 +42,12 @@ func conversation(ctx context.Context, dir string, p programs) ([]figure, error)
 		return nil, err
 	}
 	stop()
-	args, err := bodies(dir, recorder)
+	// Outside of the workspace, whose files are stored.
+	beside := filepath.Join(filepath.Dir(dir), "bodies")
+	if err := os.MkdirAll(beside, 0o700); err != nil {
+		return nil, err
+	}
+	args, err := bodies(beside, recorder)
 	if err != nil {
 		return nil, err
 	}
