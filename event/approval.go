@@ -21,6 +21,9 @@ type Answer struct {
 	// Allow, Scope and Reason answer an approval.
 	Allow  bool
 	Scope  string // how long it holds: one of the scopes; empty for once
+	// Wide says that an answer for the project, or for always, is about the program and its
+	// subcommand, whatever the other words of the command are.
+	Wide   bool
 	Reason string // why it is denied, for the model
 }
 

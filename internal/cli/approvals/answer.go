@@ -25,6 +25,7 @@ type AnswerOptions struct {
 	Calls  []string
 	Allow  bool
 	Scope  string // of an answer that allows
+	Wide   bool   // it is about the program and its subcommand
 	Reason string // of one that denies
 	Resume bool   // the job
 	JSON   bool
@@ -44,16 +45,19 @@ it names. If one of them changes before the call starts, you are asked again. Th
 answer counts; a second one exits with 1.
 
 --for says how long the answer holds: once, for equal calls of this Expert in this job, in
-this project, or always. The job continues with --resume, or when you call perstack run
+this project, or always. With --wide, an answer for the project or for always holds for the
+program and its subcommand, such as git push, whatever follows. The job continues with --resume, or when you call perstack run
 --continue-job. If it is running, it continues by itself.`,
 		Example: `  perstack approve JOB CALL
   perstack approve JOB CALL --resume
-  perstack approve JOB CALL1 CALL2 --for job`,
+  perstack approve JOB CALL1 CALL2 --for job
+  perstack approve JOB CALL --for project --wide`,
 	})
 	cmd.Flags().StringVar(&opts.Scope, "for", event.ScopeOnce, "how long the answer holds: once, job, project or always")
 	if err := cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
+	cmd.Flags().BoolVar(&opts.Wide, "wide", false, "allow the program and its subcommand with any words, with --for project or always")
 	return cmd
 }
 
@@ -149,10 +153,17 @@ func asFailure(err error) error {
 
 // checkScope refuses an answer that cannot hold for as long as the user wants.
 func (o *AnswerOptions) checkScope(picked []engine.WaitingCall) error {
-	if !o.Allow || o.Scope == event.ScopeOnce {
+	stored := o.Scope == event.ScopeProject || o.Scope == event.ScopeAlways
+	switch {
+	case o.Wide && !stored:
+		return host.Usagef("--wide is for answers that are stored; add --for project or --for always")
+	case !o.Allow || o.Scope == event.ScopeOnce:
 		return nil
 	}
 	for _, w := range picked {
+		if _, ok := host.Wider(asked(w)); o.Wide && !ok {
+			return host.Usagef("call %s is no command with a subcommand, or it can run other programs, so --wide cannot allow it; leave it out", terminal.CleanLine(w.Call.ID))
+		}
 		if w.Request.Once {
 			return host.Usagef("a rule asks about call %s each time, so it cannot be allowed for longer; leave out --for", terminal.CleanLine(w.Call.ID))
 		}
@@ -174,7 +185,7 @@ func (o *AnswerOptions) remember(ctx context.Context, jobID string, picked []eng
 		return err
 	}
 	for _, w := range picked {
-		if err := stored.Remember(ctx, o.Scope, jobID, w.Experts, w.Call, w.Request); err != nil {
+		if err := stored.Remember(ctx, o.Scope, jobID, asked(w), o.Wide); err != nil {
 			return err
 		}
 	}

@@ -21,13 +21,18 @@ func brief(w engine.WaitingCall) string {
 	return wording.Cut(terminal.ShowLine(strings.Join(w.Experts, " > ")+": "+run.Effect(w)), 200)
 }
 
+// asked returns the question about a call.
+func asked(w engine.WaitingCall) *event.Approval {
+	return &event.Approval{Call: w.Call, Experts: w.Experts, ApprovalRequested: w.Request}
+}
+
 // describe writes everything that there is to know about a call, as a question on a terminal shows
 // it.
 func describe(out *strings.Builder, w engine.WaitingCall, redact func(string) string) {
 	line := func(text string) string { return terminal.ShowLine(redact(text)) }
 	fmt.Fprintf(out, "%s  %s\n", line(w.Call.ID), line(w.Call.ToolName))
 	fmt.Fprintf(out, "  Expires   %s UTC\n", time.UnixMilli(w.Request.Expires).UTC().Format(time.DateTime))
-	view := approval.Render(&event.Approval{Call: w.Call, Experts: w.Experts, ApprovalRequested: w.Request}, redact)
+	view := approval.Render(asked(w), redact)
 	for _, r := range view.Rows() {
 		fmt.Fprintf(out, "  %s%s\n", r.Head, r.Text)
 	}

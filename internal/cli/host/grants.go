@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,27 +88,44 @@ func (g *Grants) Granted(r engine.GrantRequest) (string, bool) {
 	})
 }
 
-// Remember stores that a call of a job is allowed from now on. The last of the Experts makes it.
-func (g *Grants) Remember(ctx context.Context, scope, jobID string, experts []string, call event.ToolCall, asked event.ApprovalRequested) error {
-	c := grants.Call{
-		Skill: call.SkillName, Tool: call.ToolName, Args: call.Args, Command: asked.Effect.Argv,
-		Opaque: asked.Effect.Opaque, Digest: func() string { return asked.Digest },
-	}
-	if asked.Effect.LeavesSandbox() {
-		c.Host, c.Path = asked.Effect.Host, asked.Effect.Path
-	}
-	if len(experts) > 0 {
-		c.Expert = experts[len(experts)-1]
-	}
-	one, ok := grants.New(c, false)
-	if !ok {
-		return fmt.Errorf("the arguments of %s cannot be stored", call.ToolName)
+// Remember stores that a call of a job is allowed from now on. With wide, that holds for its program
+// and subcommand.
+func (g *Grants) Remember(ctx context.Context, scope, jobID string, a *event.Approval, wide bool) error {
+	one, ok := grants.New(askedCall(a), wide)
+	switch {
+	case !ok && wide:
+		return fmt.Errorf("only a command with a subcommand, which runs no other program, can be allowed with any arguments")
+	case !ok:
+		return fmt.Errorf("the arguments of %s cannot be stored", a.Call.ToolName)
 	}
 	one.Job, one.When = jobID, time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, err := g.Add(ctx, scope, one)
 	return err
+}
+
+// Wider returns the command that can be allowed instead of the exact arguments of a call: a program,
+// its subcommand and any words.
+func Wider(a *event.Approval) ([]string, bool) { return grants.Wider(askedCall(a)) }
+
+// askedCall returns the call that a question is about. The last of the Experts makes it.
+func askedCall(a *event.Approval) grants.Call {
+	c := grants.Call{
+		Skill: a.Call.SkillName, Tool: a.Call.ToolName, Args: a.Call.Args, Command: a.Effect.Argv,
+		Opaque: a.Effect.Opaque, Digest: func() string { return a.Digest },
+	}
+	for _, variable := range a.Effect.Env {
+		name, _, _ := strings.Cut(variable, "=")
+		c.Env = append(c.Env, name)
+	}
+	if a.Effect.LeavesSandbox() {
+		c.Host, c.Path = a.Effect.Host, a.Effect.Path
+	}
+	if len(a.Experts) > 0 {
+		c.Expert = a.Experts[len(a.Experts)-1]
+	}
+	return c
 }
 
 // Add stores an answer for the project or for always.

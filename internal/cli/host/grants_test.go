@@ -17,7 +17,7 @@ func TestRememberHost(t *testing.T) {
 	g := &Grants{files: map[string]grants.File{event.ScopeProject: file}}
 	call := event.ToolCall{ID: "c1", SkillName: "web", ToolName: "fetch", Args: rawjson.Value(`{}`)}
 	asked := event.ApprovalRequested{Effect: event.Effect{Kind: event.HostEffect, Host: "a.example:443"}, Digest: "d"}
-	if err := g.Remember(t.Context(), event.ScopeProject, "job", []string{"lead", "dev"}, call, asked); err != nil {
+	if err := g.Remember(t.Context(), event.ScopeProject, "job", &event.Approval{Call: call, Experts: []string{"lead", "dev"}, ApprovalRequested: asked}, false); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := file.Load()

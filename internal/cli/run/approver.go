@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/prompt"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // approver asks the user at the terminal about tool calls; nil if there is none. Everything that the
@@ -24,8 +25,21 @@ func (o *Options) approver(stored *host.Grants) engine.Approver {
 	if h.StdoutIsTerminal {
 		h.Stdout = output.Writer(h.Stdout)
 	}
-	asker := prompt.New(in, h.Plain(terminal), prompt.Options{Color: h.Colors(), Redact: h.Secrets.Redact, Output: output})
+	asker := prompt.New(in, h.Plain(terminal), prompt.Options{Color: h.Colors(), Redact: h.Secrets.Redact, Output: output, Offers: offers})
 	return &rememberer{asker, stored}
+}
+
+// offers returns the answers that a user can give for longer than once: the usual ones, and one for
+// all calls of a program and its subcommand.
+func offers(a *event.Approval) []prompt.Offer {
+	all := prompt.Offers(a)
+	if words, ok := host.Wider(a); ok && len(all) > 0 {
+		all = append(all, prompt.Offer{
+			Key: 'w', Text: fmt.Sprintf("allow %s ** in this project", terminal.ShellJoin(words[:len(words)-1]...)),
+			Answer: event.Answer{Allow: true, Scope: event.ScopeProject, Wide: true},
+		})
+	}
+	return all
 }
 
 // A rememberer stores answers that hold longer than the job.
@@ -39,8 +53,7 @@ func (r *rememberer) Ask(ctx context.Context, request event.Request) (event.Answ
 	if err != nil || request.Approval == nil || !answer.Allow || answer.Scope != event.ScopeProject && answer.Scope != event.ScopeAlways {
 		return answer, err
 	}
-	a := request.Approval
-	if err := r.stored.Remember(ctx, answer.Scope, request.JobID, a.Experts, a.Call, a.ApprovalRequested); err != nil {
+	if err := r.stored.Remember(ctx, answer.Scope, request.JobID, request.Approval, answer.Wide); err != nil {
 		return event.Answer{}, fmt.Errorf("your answer could not be stored: %w", err)
 	}
 	return answer, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
@@ -35,5 +36,32 @@ func TestApprover(t *testing.T) {
 				t.Errorf("approver %v, standard error %T, standard output %T", approver, h.Stderr, h.Stdout)
 			}
 		})
+	}
+}
+
+// A command with a subcommand can be allowed with any words, unless it runs other programs or must be
+// asked about each time.
+func TestOffers(t *testing.T) {
+	for _, tt := range []struct {
+		about event.ApprovalRequested
+		want  string
+	}{
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push", "origin"}}}, "jpw"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push"}}, Once: true}, ""},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push"}, Env: []string{"A=b"}}}, "jp"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"make", "test"}, Opaque: true}}, "jp"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"ls", "-l"}}}, "jp"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.FileEffect, Path: "a"}}, "jp"},
+	} {
+		keys := ""
+		for _, o := range offers(&event.Approval{ApprovalRequested: tt.about}) {
+			keys += string(o.Key)
+			if o.Key == 'w' && (o.Text != "allow git push ** in this project" || !o.Answer.Wide || o.Answer.Scope != event.ScopeProject) {
+				t.Errorf("%+v", o)
+			}
+		}
+		if keys != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.about.Effect, keys, tt.want)
+		}
 	}
 }
