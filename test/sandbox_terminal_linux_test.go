@@ -1,11 +1,13 @@
 package test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
@@ -34,19 +36,27 @@ func newSandboxed(t *testing.T) *sandboxed {
 	return c
 }
 
-// try runs the Expert at a level of the machine. The user types keys after the question. It returns
-// whether the question was asked, and whether the command wrote outside of the workspace.
+// commandKeys end the question about a tool call, once it takes an answer. Without a sandbox, there is
+// one for each command.
+const commandKeys = "? help\r\n"
+
+// try runs the Expert at a level of the machine. The user types keys after the question, if there are
+// any, and allows the command. It returns whether the question was asked, and whether the command
+// wrote outside of the workspace.
 func (c *sandboxed) try(level, question, keys string, args ...string) (screen string, code int, asked, wrote bool) {
 	c.t.Helper()
 	if err := os.RemoveAll(c.outside); err != nil {
 		c.t.Fatal(err)
 	}
-	if keys == "" {
-		keys = "\x04" // a question that was not expected gets an answer, too
+	answers := []testkit.Answer{{After: commandKeys, Type: "a"}}
+	if keys != "" {
+		answers = append([]testkit.Answer{{After: question, Type: keys}}, answers...)
 	}
-	cmd := exec.Command("at-level", append([]string{level, "perstack", "run", "helper", "go", "--output", "text"}, args...)...)
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute) // for a question that is not expected
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "at-level", append([]string{level, "perstack", "run", "helper", "go", "--output", "text"}, args...)...)
 	cmd.Dir, cmd.Env = c.dir, c.env
-	out, err := testkit.OnTerminal(cmd, testkit.Answer{After: question, Type: keys})
+	out, err := testkit.OnTerminal(cmd, answers...)
 	_, missing := os.Stat(c.outside)
 	return string(out), exitCode(c.t, err), strings.Contains(string(out), question), missing == nil
 }
