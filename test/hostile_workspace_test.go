@@ -124,7 +124,7 @@ func storm(t *testing.T, approaches []approach) {
 			t.Errorf("%s give away %v", place, leaked)
 		}
 	}
-	journal := read(t, storage)
+	journal := read(t, filepath.Join(storage, "jobs")) // beside it are stored states of the workspace
 	if leaked := tree.Leaked(journal); leaked != nil || journal == "" {
 		t.Errorf("the history (%d bytes) gives away %v", len(journal), leaked)
 	}
