@@ -19,8 +19,8 @@ type Request struct {
 type Answer struct {
 	Text string // to a question
 	// Allow, Scope and Reason answer an approval.
-	Allow  bool
-	Scope  string // how long it holds: one of the scopes; empty for once
+	Allow bool
+	Scope string // how long it holds: one of the scopes; empty for once
 	// Wide says that an answer for the project, or for always, is about the program and its
 	// subcommand, whatever the other words of the command are.
 	Wide   bool
