@@ -348,3 +348,18 @@ func TestSplitCommand(t *testing.T) {
 		}
 	}
 }
+
+// What a rule of a project says is shown whole, and cannot draw on the terminal.
+func TestDescribe(t *testing.T) {
+	for want, rule := range map[string]job.Rule{
+		`tool *, command git "a b" **, with the variables A B`:    {Tool: "*", Command: []string{"git", "a b", "**"}, Env: []string{"A", "B"}},
+		`path src/**, host *.a, argument /x y`:                    {Path: "src/**", Host: "*.a", Args: map[string]string{"/x": "y"}},
+		`skill "s\u202e", expert "e\x1b[2J", command x "c\nd" ""`: {Skill: "s\u202e", Expert: "e\x1b[2J", Command: []string{"x", "c\nd", ""}},
+		`command a "b, tool *"`:                                   {Command: []string{"a", "b, tool *"}},
+		`command a "b,"`:                                          {Command: []string{"a", "b,"}},
+	} {
+		if got := Describe(rule); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -3,8 +3,10 @@ package approval
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -18,6 +20,38 @@ const (
 	MaxWords    = 64
 	MaxExamples = 50
 )
+
+// Describe writes a rule as its keys, without its verdict, on one line. Its words can be those of a
+// project, so a word with unusual characters is quoted: none is taken for two, or draws on a terminal.
+func Describe(r job.Rule) string {
+	var parts []string
+	add := func(name string, values ...string) {
+		if len(values) == 0 || values[0] == "" {
+			return
+		}
+		words := slices.Clone(values)
+		for i, word := range words {
+			if word == "" || strings.Trim(word, plainCharacters) != "" {
+				words[i] = strconv.Quote(word)
+			}
+		}
+		parts = append(parts, name+" "+strings.Join(words, " "))
+	}
+	add("tool", r.Tool)
+	add("skill", r.Skill)
+	add("expert", r.Expert)
+	add("command", r.Command...)
+	add("with the variables", r.Env...)
+	add("path", r.Path)
+	add("host", r.Host)
+	for _, pointer := range slices.Sorted(maps.Keys(r.Args)) {
+		add("argument "+pointer, r.Args[pointer])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// plainCharacters need no quotes.
+const plainCharacters = "*:ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@%+=-"
 
 // Check returns what is wrong with a rule. warning names what is allowed and probably not meant.
 func Check(r job.Rule) (warning string, err error) {

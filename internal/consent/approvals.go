@@ -1,13 +1,11 @@
 package consent
 
 import (
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/internal/approval"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -24,30 +22,9 @@ func (l *lister) approvals() {
 			}
 			rule.Why, rule.Match, rule.NotMatch = "", nil, nil // they change nothing
 			subject, _ := json.Marshal(rule, json.Deterministic(true))
-			l.add(manifest.RequestApprovals, toml.PathTo("rules", strconv.Itoa(i)), string(subject), "tool calls are allowed without a question: %s", describe(rule))
+			l.add(manifest.RequestApprovals, toml.PathTo("rules", strconv.Itoa(i)), string(subject), "tool calls are allowed without a question: %s", approval.Describe(rule))
 		}
 	}
-}
-
-// describe writes a rule as its keys.
-func describe(r job.Rule) string {
-	var parts []string
-	add := func(name string, values ...string) {
-		if text := joinWords(values); len(values) > 0 && values[0] != "" {
-			parts = append(parts, name+" "+text)
-		}
-	}
-	add("tool", r.Tool)
-	add("skill", r.Skill)
-	add("expert", r.Expert)
-	add("command", r.Command...)
-	add("with the variables", r.Env...)
-	add("path", r.Path)
-	add("host", r.Host)
-	for _, pointer := range slices.Sorted(maps.Keys(r.Args)) {
-		add("argument "+pointer, r.Args[pointer])
-	}
-	return strings.Join(parts, ", ")
 }
 
 // snapshots adds what [snapshots] leaves out: what is not stored cannot be undone. Limits above the

@@ -70,7 +70,7 @@ var arrows = []arrow{
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/userfile internal/wording"},
 
-	{"internal/consent", values + "model internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
+	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", values + "model skill store"},

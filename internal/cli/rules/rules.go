@@ -10,14 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/perstack-go/perstack/internal/approval"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
@@ -165,7 +163,7 @@ func (s *state) print(w io.Writer) error {
 	}
 	fmt.Fprintln(out, "\nRules")
 	for _, r := range l.Rules {
-		line := fmt.Sprintf("  %-5s  %s  rule %d of the %s", r.Do, describe(r.Rule), r.Number, r.Origin)
+		line := fmt.Sprintf("  %-5s  %s  rule %d of the %s", r.Do, terminal.RevealLine(approval.Describe(r.Rule)), r.Number, r.Origin)
 		if r.Why != "" {
 			line += ": " + terminal.RevealLine(r.Why)
 		}
@@ -189,38 +187,6 @@ func (s *state) print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-// describe writes what a rule matches. Its texts can be those of a project.
-func describe(r job.Rule) string {
-	var parts []string
-	add := func(name string, values ...string) {
-		if len(values) > 0 && values[0] != "" {
-			parts = append(parts, terminal.RevealLine(name+" "+join(values)))
-		}
-	}
-	add("tool", r.Tool)
-	add("skill", r.Skill)
-	add("expert", r.Expert)
-	add("command", r.Command...)
-	add("env", r.Env...)
-	add("path", r.Path)
-	add("host", r.Host)
-	for _, pointer := range slices.Sorted(maps.Keys(r.Args)) {
-		add("argument "+pointer, r.Args[pointer])
-	}
-	return strings.Join(parts, ", ")
-}
-
-// join writes words so that none looks like two.
-func join(words []string) string {
-	words = slices.Clone(words)
-	for i, word := range words {
-		if strings.ContainsAny(word, " \t\"'\\,") {
-			words[i] = strconv.Quote(word)
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 func granted(g host.Grant) string {

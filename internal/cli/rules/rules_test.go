@@ -9,7 +9,6 @@ import (
 
 	"github.com/perstack-go/perstack/internal/approval"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/job"
 )
 
 // The words of a command can look like flags.
@@ -60,20 +59,6 @@ func TestRequest(t *testing.T) {
 		q, err := c.opts.request()
 		if err != nil || q.Class != c.class || q.Host != c.host {
 			t.Errorf("%s: %+v, %v", name, q, err)
-		}
-	}
-}
-
-// What a rule of a project says is shown as it is, and cannot draw on the terminal.
-func TestDescribe(t *testing.T) {
-	for want, rule := range map[string]job.Rule{
-		`tool *, command git "a b" **, env A B`: {Tool: "*", Command: []string{"git", "a b", "**"}, Env: []string{"A", "B"}},
-		`path src/**, host *.a, argument /x y`:  {Path: "src/**", Host: "*.a", Args: map[string]string{"/x": "y"}},
-		`skill s<U+202E>, expert e<U+001B>[2J`:  {Skill: "s\u202e", Expert: "e\x1b[2J"},
-		`command a "b, tool *"`:                 {Command: []string{"a", "b, tool *"}},
-	} {
-		if got := describe(rule); got != want {
-			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }
