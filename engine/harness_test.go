@@ -270,6 +270,7 @@ type bench struct {
 	redact               func(string) string
 	approver             Approver
 	files                Snapshots
+	log                  *slog.Logger
 	snapshots            job.Snapshots
 	approvals            Approvals
 	inbox                *Inbox
@@ -393,6 +394,9 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 		Snapshots: b.files,
 		Approvals: b.approvals,
 		Inbox:     b.inbox,
+	}
+	if b.log != nil {
+		parts.Log = b.log
 	}
 	if b.redact != nil {
 		parts.Secrets = redactor(b.redact)

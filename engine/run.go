@@ -149,9 +149,13 @@ func (r *run) loop(ctx context.Context, err error) (Result, error) {
 		}
 		r.publishReports() // reports that led to the event come before it
 		if err := r.snapshotAfter(ctx, body); err != nil {
-			if limit, ok := errors.AsType[*LimitError](err); !ok {
+			limit, isLimit := errors.AsType[*LimitError](err)
+			switch {
+			case !isLimit:
 				return r.abandon(err)
-			} else if !(event.Event{Body: body}).IsTerminal() {
+			case (event.Event{Body: body}).IsTerminal(): // the Run ends in any case
+				r.parts.Log.Warn("the last changes of this job cannot be undone", "why", limit.Why)
+			default:
 				body = r.stopByLimit(limit)
 			}
 		}

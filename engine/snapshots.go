@@ -146,7 +146,7 @@ func (s *snapshotter) look(ctx context.Context, reason string, record func(event
 	state.Unsure = s.unsure || s.unwatched && !worked
 	state.Outside = !worked && !state.Unsure
 	changed := state.Tree != s.tree
-	s.tree, s.unsure = state.Tree, false
+	s.tree, s.unsure, s.during = state.Tree, false, nil
 	s.mu.Unlock()
 	s.tellMissing(state)
 	if !changed && reason != event.SnapshotResume { // which says that nothing is unknown any more

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
@@ -436,5 +438,30 @@ func TestRuntimeNote(t *testing.T) {
 		if n != 1 || r.Messages[2].Text() != "Note from the runtime: two files were not restored." {
 			t.Errorf("%d notes in a request of %d messages", n, len(r.Messages))
 		}
+	}
+}
+
+// If the last state is required and cannot be stored, the job ends as it would, and the user is told.
+func TestLastSnapshotFails(t *testing.T) {
+	b, f := withFiles(t, does("edit").with(func(a *model.Answer) {
+		a.Parts = append(a.Parts, event.Part{Type: event.ToolCallPart, ToolCallID: "end", ToolName: event.CompletionTool})
+	}), says("done"))
+	b.snapshots.Mode = job.SnapshotsRequired
+	var log strings.Builder
+	b.log = slog.New(slog.NewTextHandler(&log, nil))
+	b.skills = func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
+		return skill.NewToolbox(ctx, []skill.Source{{Skill: b.base}, {Skill: &server{name: "fs",
+			list: func(context.Context) ([]skill.Tool, error) { return []skill.Tool{{Name: "edit"}}, nil },
+			call: func(context.Context, event.ToolCall) (event.ToolResult, error) {
+				f.mu.Lock()
+				f.err = errors.New("disk full")
+				f.mu.Unlock()
+				return event.ToolResult{}, nil
+			},
+		}}}, slog.New(slog.DiscardHandler))
+	}
+	result := b.must(job.Input{Query: "go"})
+	if result.Status != event.StatusCompleted || !strings.Contains(log.String(), "the last changes of this job cannot be undone") || !strings.Contains(log.String(), "disk full") {
+		t.Errorf("%s: %s", result.Status, log.String())
 	}
 }

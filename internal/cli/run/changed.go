@@ -26,7 +26,7 @@ func (o *output) tellChanged(ctx context.Context, s store.Store, r engine.Result
 	}
 	n, err := countChanged(ctx, s, o.plan.project.history.Files(), r.JobID)
 	if err != nil {
-		o.opts.logger().Debug("what the run changed is not known", "error", err)
+		o.opts.logger().Warn("which files the run changed is not known", "error", err)
 	}
 	if n == 0 {
 		return
