@@ -50,7 +50,7 @@ func TestAuditOfMutants(t *testing.T) {
 				t.Errorf("the audit ended with %v: %s", err, &errs)
 			}
 			var report struct {
-				Claims []struct{ ID, Status, Reason, Runtime string }
+				Claims []struct{ ID, Status, Reason, Evidence, Runtime string }
 			}
 			if err := json.Unmarshal(out.Bytes(), &report, json.MatchCaseInsensitiveNames(true)); err != nil {
 				t.Fatalf("%v: %s", err, &errs)
@@ -59,6 +59,7 @@ func TestAuditOfMutants(t *testing.T) {
 			for _, c := range report.Claims {
 				if c.Status == string(audit.Failed) {
 					failed = append(failed, c.ID)
+					t.Logf("%s: %s", c.ID, c.Evidence)
 				}
 				if c.ID == "N1" && !strings.HasPrefix(c.Runtime, audit.Full) && m.promise == "W4" {
 					testkit.Missing(t, "a machine that offers level full: "+c.Runtime+c.Reason)

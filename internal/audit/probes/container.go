@@ -380,8 +380,12 @@ func (m *Machine) fillFromJob(ctx context.Context, limit int64) (r hostile.Repor
 		return r, err
 	}
 	cassette := filepath.Join(dir, "cassette.toml")
-	script := fmt.Sprintf("[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = {command = \"/perstack\", args = [%q, %q, %q]}\n[[turn]]\ntext = \"done\"\n",
-		hostile.Word, hostile.NoInput, hostile.Fill+"="+boxWorkspace+"/full")
+	stay := ""
+	if limit > 0 {
+		stay = hostile.Hold
+	}
+	script := fmt.Sprintf("[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = {command = \"/perstack\", args = [%q, %q, %q, %q]}\n[[turn]]\ntext = \"done\"\n",
+		hostile.Word, hostile.NoInput, stay, hostile.Fill+"="+boxWorkspace+"/full")
 	if err := os.WriteFile(cassette, []byte(script), 0o600); err != nil {
 		return r, err
 	}

@@ -2,6 +2,7 @@ package probes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -52,7 +53,7 @@ func (m *Machine) resources(ctx context.Context) audit.Result {
 		}
 		s := s
 		s.policy.Limits = a.limits
-		succeeded, err := m.exceeds(ctx, m.inside(s, hostile.NoInput, a.attack), a.disk)
+		succeeded, err := m.exceeds(ctx, m.inside(s, hostile.NoInput, hostile.Hold, a.attack), a.disk)
 		if err != nil {
 			return noStart(err)
 		}
@@ -75,6 +76,9 @@ func (m *Machine) exceeds(ctx context.Context, c sandbox.Command, l disk.Limits)
 	outcome, err := run(ctx, c)
 	if err != nil {
 		return false, err
+	}
+	if outcome.TimedOut {
+		return false, errors.New("it reached neither a limit nor its end")
 	}
 	r, err := report(outcome)
 	return err == nil && len(r.Did) > 0 && outcome.Exceeded == "", nil

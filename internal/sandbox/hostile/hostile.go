@@ -41,6 +41,7 @@ const (
 	Linger  = "linger"  // leave a process behind that writes its number to a file
 	Sleep   = "sleep"   // for so many milliseconds
 	NoInput = "noinput" // do not wait for the end of standard input
+	Hold    = "hold"    // use what was taken for long, unless a limit ends the program
 	Flood   = "flood"   // write so many bytes to standard output, before the report
 	Rename  = "rename"  // rename a file or directory, and back
 	Others  = "others"  // signal 0 to every other process; the value means nothing
@@ -152,9 +153,9 @@ func attack(ctx context.Context, p Process, name, value string) error {
 	case Grow:
 		return grow(value)
 	case Fill:
-		return fill(value)
+		return fill(p, value)
 	case Use:
-		return use(value)
+		return use(p, value)
 	case Say:
 		_, err := io.WriteString(p.Stdout, value)
 		return err

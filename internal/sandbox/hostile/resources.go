@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -13,8 +14,21 @@ import (
 // tasksPatience is how long all processes together may take to start.
 const tasksPatience = 20 * time.Second
 
-// stay is how long something is then used: some limits are enforced by looking now and then.
-const stay = time.Second
+// How long something is then used. Some limits are enforced by looking now and then, which takes
+// longer on a busy machine.
+const (
+	stay     = 2 * time.Second
+	longStay = 15 * time.Second
+)
+
+// stay waits while the process uses what it took.
+func (p Process) stay() {
+	if slices.Contains(p.Args, Hold) {
+		time.Sleep(longStay)
+		return
+	}
+	time.Sleep(stay)
+}
 
 // tasks starts processes that wait, until all of them have said that they run.
 func tasks(p Process, number string) error {
@@ -55,7 +69,7 @@ func tasks(p Process, number string) error {
 	if got, err := io.ReadFull(heard, make([]byte, n)); err != nil {
 		return fmt.Errorf("%d of %d processes ran: %w", got, n, err)
 	}
-	time.Sleep(stay)
+	p.stay()
 	return nil
 }
 
@@ -71,7 +85,7 @@ func grow(path string) error {
 }
 
 // fill keeps 64 MiB of the disk.
-func fill(path string) error {
+func fill(p Process, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -89,12 +103,12 @@ func fill(path string) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	time.Sleep(2 * stay)
+	p.stay()
 	return nil
 }
 
 // use keeps so much memory.
-func use(number string) error {
+func use(p Process, number string) error {
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return err
@@ -104,7 +118,7 @@ func use(number string) error {
 	for i := 0; i < n; i += page {
 		memory[i] = 1
 	}
-	time.Sleep(2 * stay)
+	p.stay()
 	for i := 0; i < n; i += page { // so that it is still in use
 		if memory[i] != 1 {
 			return errors.New("the memory changed")
