@@ -27,6 +27,9 @@ func (f *Follower) admit(e event.Event) (entryMode, error) {
 	if store.CheckID(e.RunID) != nil {
 		return 0, forged("a Run has an invalid id")
 	}
+	if _, ok := e.Body.(event.PlanAccepted); ok {
+		return 0, forged("it accepts a plan, and the job does not plan")
+	}
 	if b, ok := e.Body.(event.StartRun); ok {
 		return recordAndPublish, f.admitStart(e, b)
 	}
@@ -116,7 +119,7 @@ func (f *Follower) matches(runID string, b event.StartRun) bool {
 	if !ok {
 		return false
 	}
-	if m := f.spec.ModelOf(e); b.Provider != m.Provider || b.Model != m.Model || b.Runtime != f.spec.Runtime {
+	if m := f.spec.ModelOf(e); b.Provider != m.Provider || b.Model != m.Model || b.Runtime != f.spec.Runtime || b.Plan {
 		return false
 	}
 	if runID != f.runID || f.hasStarted(runID) {

@@ -52,6 +52,8 @@ func (s State) apply(e event.Event) State {
 				c.Answer = &b
 			}
 		})
+	case event.PlanAccepted:
+		s.plan = planIsAccepted
 	case event.StartToolCall:
 		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) { c.Started = true })
 	case event.EndToolCall:
@@ -141,6 +143,7 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	if len(b.Spec) > 0 {
 		s.Spec = b.Spec
 	}
+	s.plan = s.plan.afterStart(b)
 	s.leaving = nil // the programs that waited have ended
 	// How the Run stopped before has no meaning after it resumes.
 	s.Failure, s.StopReason = nil, ""

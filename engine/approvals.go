@@ -30,6 +30,7 @@ type CallRequest struct {
 	Call    event.ToolCall
 	Tool    skill.Tool
 	Grants  []Grant // of the user to this Expert, for the rest of the job
+	Plan    bool    // the Run only plans
 	// Leaves is what the programs of the skill want to use outside of their sandbox; nil if the call
 	// itself is decided about. Then the call is the newest one that runs, or has only its skill.
 	Leaves *event.Effect
@@ -89,7 +90,7 @@ func (r *run) isAllowed(c Call) bool {
 func (r *run) approveCalls(ctx context.Context) (event.Body, error) {
 	calls := r.state.Step.Calls
 	for _, c := range calls {
-		if c.Result != nil || r.inFlight.stages[c.ID] != stageChecked || r.toolKind(c.ToolName) != skill.Plain {
+		if c.Result != nil || r.inFlight.stages[c.ID] != stageChecked || !r.isDecided(c) {
 			continue
 		}
 		if body := r.decideCall(ctx, c); body != nil {
@@ -125,9 +126,19 @@ func (r *run) decideAgain(ctx context.Context, calls []Call) event.Body {
 	return nil
 }
 
+// isDecided reports whether rules or the user decide about a call. They do not about delegates, whose
+// own calls are decided, nor about questions to the user.
+func (r *run) isDecided(c Call) bool {
+	kind := r.toolKind(c.ToolName)
+	return kind == skill.Plain || kind == skill.Proposal
+}
+
 // decideCall decides about a call. It returns an event if the call is refused, or has to be asked
 // about, or if the answer comes too late.
 func (r *run) decideCall(ctx context.Context, c Call) event.Body {
+	if r.toolKind(c.ToolName) == skill.Proposal {
+		return r.decidePlan(c)
+	}
 	if r.parts.Approvals == nil {
 		r.inFlight.stages[c.ID] = stageAllowed
 		return nil
@@ -136,11 +147,10 @@ func (r *run) decideCall(ctx context.Context, c Call) event.Body {
 		return r.deny(c, "denied by the user", c.Answer.Reason)
 	}
 	tool, _, _ := r.toolbox.Lookup(c.ToolName)
-	request := CallRequest{RunID: r.runID, Experts: r.experts(), Call: c.ToolCall, Tool: tool}
+	request := CallRequest{RunID: r.runID, Experts: r.experts(), Call: c.ToolCall, Tool: tool, Plan: r.state.Planning()}
 	r.recorder.view(func(h *History) { request.Grants = h.grantsOf(r.expert.Key) })
 	d := r.parts.Approvals.Decide(ctx, request)
-	r.inFlight.decisions[c.ID] = d
-	switch {
+	switch r.inFlight.decisions[c.ID] = d; {
 	case d.Do == job.Allow:
 		r.inFlight.stages[c.ID] = stageAllowed
 		return nil

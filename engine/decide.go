@@ -18,6 +18,11 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 	}
 	switch r.state.phase {
 	case preparingForStep:
+		if r.planTools && !r.state.Planning() {
+			if err := r.endPlanning(ctx); err != nil {
+				return nil, err
+			}
+		}
 		if err := r.publishDuring(func() error { return r.toolbox.Ready(ctx) }); err != nil {
 			return nil, asStop(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
+	"github.com/perstack-go/perstack/internal/skills/proposal"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/rawjson"
@@ -251,6 +252,8 @@ type bench struct {
 	mu        sync.Mutex
 	team      []*expert.Expert // the other Experts, which they can delegate to
 	delegated []bool           // of the requests for skills
+	planned   []bool           // the same
+	plan      bool             // the job only plans at first
 	limits    expert.Limits    // but for steps
 	maxDepth  int
 	toolCalls int // limit
@@ -296,7 +299,7 @@ func newBench(t testing.TB, turns ...turn) *bench {
 // skillsOf are the usual skills of an Expert.
 func (b *bench) skillsOf(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
 	b.mu.Lock()
-	b.delegated = append(b.delegated, req.Delegated)
+	b.delegated, b.planned = append(b.delegated, req.Delegated), append(b.planned, req.Plan)
 	b.mu.Unlock()
 	base := b.base
 	if req.Delegated {
@@ -305,6 +308,9 @@ func (b *bench) skillsOf(ctx context.Context, req SkillRequest) (*skill.Toolbox,
 	sources := []skill.Source{{Skill: base}, {Skill: b.tools}}
 	for _, d := range req.Delegates {
 		sources = append(sources, skill.Source{Skill: delegate.New(d)})
+	}
+	if req.Plan && !req.Delegated {
+		sources = append(sources, skill.Source{Skill: proposal.New()})
 	}
 	if !req.Delegated {
 		sources = append(sources, skill.Source{Skill: questions{}})
@@ -339,7 +345,7 @@ func (b *bench) spec(in job.Input) job.Spec {
 	}
 	spec := job.Spec{
 		JobID: "job", Expert: b.expert.Key, Experts: append([]*expert.Expert{b.expert}, b.team...), Input: in,
-		Settings:   job.Settings{Provider: b.provider, Model: b.provider, Limits: limits, Runtime: b.runtime, Isolation: b.isolation, Snapshots: b.snapshots},
+		Settings:   job.Settings{Provider: b.provider, Model: b.provider, Limits: limits, Runtime: b.runtime, Isolation: b.isolation, Snapshots: b.snapshots, Approvals: job.Approvals{Plan: b.plan}},
 		Workspace:  job.Workspace{Dir: "/ws"},
 		Models:     map[string]expert.ModelEntry{b.provider: {ContextWindow: b.window}},
 		Prices:     b.prices,
@@ -402,7 +408,7 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 		parts.Secrets = redactor(b.redact)
 	}
 	result, err := Execute(ctx, spec, parts, skills)
-	if err == nil {
+	if err == nil && !slices.Contains(b.planned, true) { // a remote engine does not plan
 		b.follow(spec, before, result)
 	}
 	return result, err

@@ -17,6 +17,11 @@ var instructionText string
 //go:embed instruction_delegate.md
 var delegateText string
 
+// planInstruction is added for a Run that only plans.
+//
+//go:embed instruction_plan.md
+var planInstruction string
+
 // instruction writes the system prompt. Its sections are joined as they are: nothing in them
 // is expanded. Empty sections are left out. Whether the Run is a delegate's is read from its
 // start event, so that every way to start a Run says it.
@@ -31,6 +36,9 @@ func (r *run) instruction(start event.StartRun) *event.Message {
 	b.WriteString(strings.TrimSpace(instructionText) + "\n\n")
 	if delegated {
 		b.WriteString(strings.TrimSpace(delegateText) + "\n\n")
+	}
+	if start.Plan {
+		b.WriteString(strings.TrimSpace(planInstruction) + "\n\n")
 	}
 	b.WriteString("Current time: " + r.parts.Source.Now().UTC().Format("2006-01-02T15:04:05.000Z") +
 		"\nWorking directory: " + r.spec.ToolDir() + "\n\n")

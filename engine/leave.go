@@ -48,7 +48,7 @@ func (r *run) decideLeave(ctx context.Context, skillName string, effect event.Ef
 	var denied []string
 	r.recorder.view(func(h *History) {
 		state = h.runs[r.runID]
-		request = CallRequest{RunID: r.runID, Experts: r.experts(), Grants: h.grantsOf(r.expert.Key), Leaves: &effect}
+		request = CallRequest{RunID: r.runID, Experts: r.experts(), Grants: h.grantsOf(r.expert.Key), Plan: state.Planning(), Leaves: &effect}
 		denied = h.denied
 	})
 	if state.phase == notStarted || state.phase == stopped || r.parts.Approvals == nil {

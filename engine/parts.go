@@ -171,6 +171,8 @@ type SkillRequest struct {
 	Delegates []*expert.Expert
 	// Delegated says that another Expert delegated: the user cannot be asked.
 	Delegated bool
+	// Plan says that the Run only plans: programs can change no file and reach no host.
+	Plan bool
 	// Report publishes what happens to skills, for as long as the Run lasts. It can be
 	// called from any goroutine and never waits.
 	Report func(event.Body)

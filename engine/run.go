@@ -41,6 +41,7 @@ type run struct {
 	lostUsage     event.Usage // of a generation that was cancelled; recorded with the end of the Run
 
 	toolbox      *skill.Toolbox
+	planTools    bool     // the skills were started for a Run that only plans
 	inFlight     inFlight // tool calls that are running
 	reports      reportQueue
 	changesFiles bool          // a call of this step can change files
@@ -79,17 +80,7 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 		return r.loop(ctx, nil)
 	}
 	r.publish(r.initializeRuntime(st))
-	skillErr := asStop(r.publishDuring(func() (err error) {
-		r.toolbox, err = r.exec.open(ctx, SkillRequest{
-			Expert:    r.expert,
-			Delegates: r.delegates,
-			Delegated: first.DelegatedBy != nil,
-			Report:    r.reports.add,
-			Stop:      r.stop,
-			Leave:     r.leave,
-		})
-		return err
-	}))
+	skillErr := r.openSkills(ctx, first.Plan)
 	if err := r.record(first); err != nil {
 		return r.abandon(err)
 	}
@@ -105,6 +96,23 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 		skillErr = r.toolbox.Recall(r.state.Memory)
 	}
 	return r.loopWithDelegates(ctx, skillErr)
+}
+
+// openSkills starts the skills of the Expert.
+func (r *run) openSkills(ctx context.Context, plan bool) error {
+	r.planTools = plan
+	return asStop(r.publishDuring(func() (err error) {
+		r.toolbox, err = r.exec.open(ctx, SkillRequest{
+			Expert:    r.expert,
+			Delegates: r.delegates,
+			Delegated: r.parent != nil,
+			Plan:      plan,
+			Report:    r.reports.add,
+			Stop:      r.stop,
+			Leave:     r.leave,
+		})
+		return err
+	}))
 }
 
 // loopWithDelegates runs the loop, and the delegates each time that the Run stops for them.

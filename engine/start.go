@@ -40,6 +40,7 @@ func (r *run) startRun(st start) event.StartRun {
 		Provider:      r.model.Provider,
 		Model:         r.model.Model,
 		Runtime:       r.spec.Runtime,
+		Plan:          r.onlyPlans(st),
 	}
 	if r.parent == nil {
 		body.TrustedHistory = r.spec.Input.TrustHistory && r.exec.specText != nil

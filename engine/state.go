@@ -41,6 +41,7 @@ type State struct {
 	Model        string
 	Runtime      string
 	Spec         rawjson.Value // of the job, as the coordinator's newest start recorded it
+	plan         planStage
 
 	Instruction *event.Message
 	thread      *thread

@@ -159,19 +159,29 @@ func (r *run) closeSkills() {
 	for running := true; running; {
 		_, running = r.inFlight.stopNext()
 	}
-	if r.toolbox != nil {
-		if err := r.publishDuring(r.toolbox.Close); err != nil {
-			r.parts.Log.Warn("skills did not close cleanly", "error", err)
-		}
-	}
+	r.closeToolbox()
 	r.publishReports()
 	r.reports.close()
 	if r.reportErr != nil {
 		r.parts.Log.Warn("the last reports of skills were not recorded", "error", r.reportErr)
 	}
+	r.reportDisconnected()
+}
+
+func (r *run) closeToolbox() {
+	if r.toolbox == nil {
+		return
+	}
+	if err := r.publishDuring(r.toolbox.Close); err != nil {
+		r.parts.Log.Warn("skills did not close cleanly", "error", err)
+	}
+}
+
+func (r *run) reportDisconnected() {
 	for _, name := range r.connected {
 		r.publish(event.SkillDisconnected{SkillName: name})
 	}
+	r.connected = nil
 }
 
 func (r *run) result() (result Result) {

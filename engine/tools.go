@@ -22,7 +22,7 @@ const unknownSkill = "unknown"
 
 // callToolsEvent turns the model's tool calls into the event that records them. They keep
 // the order in which the model wrote them, because some providers match a thought to the
-// call that follows it. They are carried out in the order plain, delegate, interactive.
+// call that follows it. They are carried out in the order plain, delegate, interactive; plans are asked about before.
 func (r *run) callToolsEvent(answer *model.Answer) event.CallTools {
 	parts := slices.Clone(answer.Parts)
 	var calls []event.ToolCall
@@ -105,6 +105,8 @@ func (r *run) rejectCall(c Call) (event.ToolResult, bool) {
 		return r.errorResult(c.ToolCall, "Error: the journal assigns a Run to this call that belongs to another one. Nothing was carried out."), true
 	case c.Started && !(ok && owner == c.SkillName && tool.Repeatable):
 		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
+	case !ok && c.isAcceptedPlan():
+		return r.textResult(c.ToolCall, planAcceptedText), true
 	case ok && owner != c.SkillName:
 		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the tool %q belongs to another skill now than when you called it. Nothing was carried out.", c.ToolName)), true
 	case !ok:
@@ -115,6 +117,9 @@ func (r *run) rejectCall(c Call) (event.ToolResult, bool) {
 		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
 	case tool.Kind == skill.Delegate && strings.TrimSpace(query(c.Args)) == "":
 		return r.errorResult(c.ToolCall, "Error: the query is empty. Put everything that the Expert needs to know into it."), true
+	}
+	if tool.Kind == skill.Proposal && strings.TrimSpace(planText(c.Args)) == "" {
+		return r.errorResult(c.ToolCall, "Error: the plan is empty."), true
 	}
 	if err := r.toolbox.Check(c.ToolCall); err != nil {
 		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true

@@ -123,6 +123,7 @@ func (h *History) forgetAnswers() {
 	h.grants = nil
 	for id, s := range h.runs {
 		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Answer = nil })
+		s.plan = s.plan.withoutAnswer()
 		h.runs[id] = s
 		if s.phase == stopped {
 			h.replacePoint(s)

@@ -116,3 +116,10 @@ type StopRunByApproval struct {
 	End
 	Extra
 }
+
+// PlanAccepted says that the user accepted the plan that a call proposes: the job no longer only
+// plans.
+type PlanAccepted struct {
+	ToolCallID string `json:"toolCallId"`
+	Extra
+}

@@ -12,7 +12,7 @@ func TestPredicates(t *testing.T) {
 		state: {
 			StartRun{}, StartGeneration{}, ResumeToolCalls{}, FinishAllToolCalls{}, CallTools{}, CallDelegate{},
 			CallInteractiveTool{}, ResolveToolResults{}, AttemptCompletion{}, FinishToolCall{}, Retry{}, ContinueToNextStep{},
-			LimitWarning{}, DefinitionChanged{}, RuntimeNote{}, ApprovalRequested{}, ApprovalAnswered{},
+			LimitWarning{}, DefinitionChanged{}, RuntimeNote{}, ApprovalRequested{}, ApprovalAnswered{}, PlanAccepted{},
 		},
 		{kept: true, terminal: true}: {
 			CompleteRun{}, StopRunByInteractiveTool{}, StopRunByDelegate{}, StopRunByExceededMaxSteps{}, StopRunByError{},

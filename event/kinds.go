@@ -38,6 +38,7 @@ var kinds = []*kind{
 	kindOf[RuntimeNote]("runtimeNote", stateAudience, noEnd),
 	kindOf[ApprovalRequested]("approvalRequested", stateAudience, noEnd),
 	kindOf[ApprovalAnswered]("approvalAnswered", stateAudience, noEnd),
+	kindOf[PlanAccepted]("planAccepted", stateAudience, noEnd),
 	kindOf[StartToolCall]("startToolCall", recordAudience, noEnd),
 	kindOf[EndToolCall]("endToolCall", recordAudience, noEnd),
 	kindOf[StartStreamingReasoning]("startStreamingReasoning", streamAudience, noEnd),

@@ -29,6 +29,8 @@ type StartRun struct {
 	// TrustedHistory says that the user chose to believe what is before this record, whether or not
 	// it is sealed.
 	TrustedHistory bool `json:"trustedHistory,omitzero"`
+	// Plan says that the Run only plans. For the coordinator, that ends with [PlanAccepted].
+	Plan bool `json:"plan,omitzero"`
 	Extra
 }
 

@@ -12,6 +12,9 @@ import (
 // BaseSkill is the name of the built-in skill that every Expert has.
 const BaseSkill = "@perstack/base"
 
+// PlanSkill is the name of the skill by which a job that only plans proposes a plan.
+const PlanSkill = "@perstack/plan"
+
 // CompletionTool is the tool of [BaseSkill] by which an Expert says it is done.
 const CompletionTool = "attemptCompletion"
 

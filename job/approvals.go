@@ -81,7 +81,7 @@ type Rules struct {
 type Approvals struct {
 	Sources  []Rules `json:"sources,omitempty"`
 	AllowAll bool    `json:"allowAll,omitzero"` // each question is answered with yes
-	Plan     bool    `json:"plan,omitzero"`     // the job only plans, until the user accepts the plan
+	Plan     bool    `json:"plan,omitzero"`     // from its start on, the job only plans until the user accepts a plan
 	// SandboxOff says that the user turned the sandbox off: calls count as if they had one.
 	SandboxOff bool `json:"sandboxOff,omitzero"`
 	// TrustHints are skills whose servers are believed when they say that a tool only reads.
@@ -107,7 +107,7 @@ func (r *Resolved) approvals(flags Flags, file, recorded Approvals) {
 	r.Approvals = Approvals{
 		Sources:    sources,
 		AllowAll:   flags.Approvals.AllowAll,
-		Plan:       flags.Approvals.Plan || recorded.Plan,
+		Plan:       flags.Approvals.Plan, // a recorded job knows itself whether its plan was accepted
 		SandboxOff: off,
 		TrustHints: slices.Concat(user.TrustHints, file.TrustHints),
 		Timeout:    lower(lower(cmp.Or(user.Timeout, DefaultApprovalTimeout), file.Timeout), recorded.Timeout),

@@ -40,7 +40,7 @@ func TestResolveApprovals(t *testing.T) {
 			want: Approvals{Plan: true, Timeout: week},
 		},
 		"everything is allowed by a flag": {flags: Approvals{AllowAll: true}, want: Approvals{AllowAll: true, Timeout: week}},
-		"a job that plans continues to":   {recorded: Approvals{Plan: true}, want: Approvals{Plan: true, Timeout: week}},
+		"a job that was to plan may work": {recorded: Approvals{Plan: true}, want: Approvals{Timeout: week}},
 		"a file only shortens the wait":   {user: Approvals{Timeout: time.Hour}, file: Approvals{Timeout: 2 * time.Hour}, want: Approvals{Timeout: time.Hour}},
 		"the user can wait longer":        {user: Approvals{Timeout: 2 * week}, want: Approvals{Timeout: 2 * week}},
 		"a file cannot":                   {file: Approvals{Timeout: 2 * week}, want: Approvals{Timeout: week}},

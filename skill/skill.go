@@ -37,6 +37,7 @@ const (
 	Plain       Kind = iota // the skill does it
 	Delegate                // another Expert does it
 	Interactive             // the user does it
+	Proposal                // the user accepts or refuses a plan
 )
 
 // A Tool is one thing that a skill can do.

@@ -164,6 +164,8 @@ func remedy(rows ...*row) string {
 		switch r.tool.Kind {
 		case Interactive:
 			ways = append(ways, "give the question another name")
+		case Proposal:
+			ways = append(ways, "leave that of the other skill out with omit, or set toolPrefix = true for it")
 		case Delegate:
 			ways = append(ways, "give the Expert another name, since the last part of it is the name of the tool")
 		default:

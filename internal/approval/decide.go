@@ -50,6 +50,9 @@ type Request struct {
 	ReadOnly bool
 }
 
+// reads reports whether the call is known to change nothing.
+func (q *Request) reads() bool { return q.Class == Reads || q.Class == Starts && q.ReadOnly }
+
 // argument returns the text of an argument.
 func (q *Request) argument(pointer string) (string, bool) {
 	value := q.Args
@@ -159,8 +162,8 @@ func strictness(v job.Verdict) int {
 // plan refuses what changes something while the job plans. In a sandbox, which shows the workspace
 // read-only then, commands can look around.
 func (p *Policy) plan(q *Request, d Decision) Decision {
-	if p.Plan && q.Class != Reads && !(q.Class == Starts && q.Sandboxed) {
-		return Decision{Do: job.Deny, By: "the job only plans"}
+	if p.Plan && !q.reads() && !(q.Class == Starts && q.Sandboxed) {
+		return Decision{Do: job.Deny, By: "the job only plans", Why: "nothing can be changed until the user accepts a plan"}
 	}
 	return d
 }
@@ -191,8 +194,8 @@ func (p *Policy) presets() (all []job.Preset) {
 
 // ofPreset is what one preset does.
 func ofPreset(preset job.Preset, q *Request) job.Verdict {
-	switch reads := q.Class == Reads || q.Class == Starts && q.ReadOnly; {
-	case reads:
+	switch {
+	case q.reads():
 		return job.Allow
 	case preset == job.PresetReadOnly:
 		return job.Deny

@@ -90,6 +90,9 @@ func (r *renderer) who(a *event.Approval) {
 		experts = append(experts, r.line(key))
 	}
 	r.add("Expert", strings.Join(experts, " > "))
+	if a.Effect.Kind == event.PlanEffect {
+		return // nothing is carried out yet
+	}
 	switch a.Sandbox {
 	case "", string(expert.SandboxOff):
 		r.add("Sandbox", "none"+unlimited[a.Effect.Kind])

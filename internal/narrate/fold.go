@@ -123,6 +123,8 @@ func (b *batch) apply() {
 		b.permission(body)
 	case event.ApprovalAnswered:
 		b.permitted(body)
+	case event.PlanAccepted:
+		b.add(Row{Kind: Answer, Label: "Plan accepted", Body: []Text{{Text: "From now on, the job can change files."}}})
 	case event.ResumeToolCalls:
 		b.run.settling = b.run.allReturned()
 	case event.FinishAllToolCalls:

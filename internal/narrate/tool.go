@@ -40,6 +40,9 @@ func toolRow(c event.ToolCall, result event.ToolResult, workspace string) Row {
 	case base && c.ToolName == "think" && result.ErrorText() == "":
 		r.Label, r.Slow = "Think", false
 		r.Body = []Text{{cmp.Or(args.text("thought"), compact(c.Args)), Quiet, Prose}}
+	case skill == event.PlanSkill:
+		r.Label, r.Slow = "Plan", false
+		r.Body = []Text{{Text: cmp.Or(r.Output, args.text("plan")), Show: Whole}}
 	case base && c.ToolName == "healthCheck":
 		r.Label, r.Slow = "Health Check", false
 	default:

@@ -161,6 +161,9 @@ func (b *batch) permission(body event.ApprovalRequested) {
 	}
 	r := b.about(body.ToolCallID, "Permission")
 	r.Kind, r.State, r.Body = Question, Waiting, []Text{{Text: cmp.Or(body.Why, body.Rule)}}
+	if body.Effect.Kind == event.PlanEffect {
+		r.Label, r.Body = "Plan", []Text{{Text: body.Effect.Plan, Show: Whole}}
+	}
 	b.add(r)
 }
 

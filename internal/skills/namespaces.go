@@ -246,6 +246,9 @@ func (b *skillSandbox) commands(p *policy.Policy) func(context.Context) (*policy
 	var failed error
 	return func(ctx context.Context) (*policy.Policy, error) {
 		once.Do(func() {
+			if b.sandboxes.plans { // what is in a cache changes later commands
+				return
+			}
 			caches, err := b.sandboxes.full.caches()
 			if failed = err; err != nil {
 				return
@@ -305,5 +308,5 @@ const tmpInside = "/tmp"
 
 // newFull makes a sandbox of level full. It needs no directories of the machine.
 func (c *Sandboxes) newFull(k *expert.Skill, name string) *skillSandbox {
-	return &skillSandbox{sandboxes: c, right: k.Workspace, name: name, home: c.full.places.Home, tmp: tmpInside}
+	return &skillSandbox{sandboxes: c, right: c.right(k), name: name, home: c.full.places.Home, tmp: tmpInside}
 }

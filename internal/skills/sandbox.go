@@ -39,7 +39,26 @@ type Sandboxes struct {
 	// means no limit.
 	MaxMemory, MaxFileSize int64
 
-	full *namespaces // at level full; else nil. See Prepare
+	plans bool        // nothing outside of the sandbox can be changed
+	full  *namespaces // at level full; else nil. See Prepare
+}
+
+// planning returns the sandboxes of a Run that only plans: programs can read what they could
+// otherwise read or change, and reach no host.
+func (c *Sandboxes) planning() *Sandboxes {
+	p := *c
+	p.plans = true
+	p.Reach.Read, p.Reach.Write = slices.Concat(c.Reach.Read, c.Reach.Write), nil
+	p.Reach.Network, p.Reach.Domains = job.NetworkNone, nil
+	return &p
+}
+
+// right returns the right of a skill to the workspace.
+func (c *Sandboxes) right(k *expert.Skill) expert.WorkspaceRight {
+	if c.plans && k.Workspace != expert.WorkspaceNone {
+		return expert.WorkspaceRead
+	}
+	return k.Workspace
 }
 
 // OnHost returns the sandboxes of programs that run on the user's machine. They have no
@@ -133,7 +152,7 @@ func (c *Sandboxes) newSandbox(k *expert.Skill) (*skillSandbox, error) {
 	if c.full != nil {
 		return c.newFull(k, rand.Text()), nil
 	}
-	b := &skillSandbox{sandboxes: c, right: k.Workspace}
+	b := &skillSandbox{sandboxes: c, right: c.right(k)}
 	for _, d := range []struct {
 		own    *string
 		parent string

@@ -6,11 +6,14 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/sandbox/policy"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
@@ -127,6 +130,44 @@ func TestUnknownRight(t *testing.T) {
 		c := (&skillSandbox{sandboxes: &Sandboxes{}, right: right, home: "/h", tmp: "/t"}).policy("/work", nil, 0)
 		if err := c.Validate(); (err == nil) != known {
 			t.Errorf("%q: %v", right, err)
+		}
+	}
+}
+
+// While a job plans, a sandbox can write to nothing outside of it and reach no host, at every level,
+// whatever the user has opened.
+func TestPlanningReach(t *testing.T) {
+	caches := func() ([]policy.Cache, error) {
+		t.Error("caches of the project are used")
+		return nil, nil
+	}
+	n := &namespaces{
+		now: time.Now, write: []string{"/git"}, files: func() map[string]string { return nil }, caches: caches,
+		search: func(context.Context) (*policy.Protected, error) { return &policy.Protected{}, nil },
+	}
+	usual := Sandboxes{OwnListeners: true, Reach: job.Reach{Read: []string{"/data"}, Write: []string{"/out"}, Domains: []string{"a.example"}, Network: job.NetworkHost, Caches: []string{"go"}}}
+	for _, full := range []*namespaces{nil, n} {
+		usual.full = full
+		c := usual.planning()
+		for right, want := range map[expert.WorkspaceRight]expert.WorkspaceRight{
+			"": expert.WorkspaceRead, expert.WorkspaceWrite: expert.WorkspaceRead, expert.WorkspaceRead: expert.WorkspaceRead, expert.WorkspaceNone: expert.WorkspaceNone,
+		} {
+			k := &expert.Skill{Name: expert.BaseSkill, BuiltIn: true, Workspace: right, AllowedDomains: []string{"b.example"}}
+			b := &skillSandbox{sandboxes: c, right: c.right(k), home: "/sandbox/home", tmp: "/sandbox/tmp"}
+			p := b.policy("/work", nil, 0)
+			if full != nil {
+				var err error
+				if p, err = b.commands(p)(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			opened := slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool { return strings.HasPrefix(path, "/dev/") || isBelow(path, "/sandbox") })
+			if p.Workspace.Right != want || len(opened) > 0 || len(p.Caches) > 0 || !slices.Contains(p.Read, "/out") {
+				t.Errorf("%q: %+v", right, p)
+			}
+			if p.HostNetwork || p.Listener || len(c.hosts(k)) > 0 {
+				t.Errorf("%q: the network can be reached: %+v", right, p)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ package skills
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -28,6 +29,7 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
+	"github.com/perstack-go/perstack/internal/skills/proposal"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
@@ -90,6 +92,11 @@ func (site *Site) newSet(ctx context.Context, req engine.SkillRequest) *set {
 	if req.Stop == nil {
 		req.Stop = func(error) {}
 	}
+	if req.Plan && site.Sandboxes != nil {
+		own := *site
+		own.Sandboxes = site.Sandboxes.planning()
+		site = &own
+	}
 	return &set{site: site, req: req, expert: req.Expert, ctx: ctx, began: site.Parts.Source.Now()}
 }
 
@@ -141,6 +148,9 @@ func (s *set) declare() error {
 		// The engine runs delegates, so nothing is wrapped.
 		s.sources = append(s.sources, skill.Source{Skill: delegate.New(d)})
 	}
+	if s.req.Plan && !s.req.Delegated {
+		s.sources = append(s.sources, skill.Source{Skill: proposal.New()})
+	}
 	for _, k := range s.expert.Skills {
 		if k.Type == expert.InteractiveSkill && !s.req.Delegated {
 			s.add(k, interactive.New(k), false)
@@ -183,6 +193,9 @@ func (s *set) base(k *expert.Skill) error {
 
 // server adds an MCP server.
 func (s *set) server(k *expert.Skill) error {
+	if s.req.Plan && k.StartsPrograms() && s.sandboxOf(k) == nil {
+		return fmt.Errorf("skill %q starts a program that could change files, and the job only plans; run it in a sandbox, or without planning", k.Name)
+	}
 	pinned, err := s.pinned(k)
 	if err != nil {
 		return err

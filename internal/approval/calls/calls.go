@@ -54,7 +54,7 @@ func (d *Decider) Decide(ctx context.Context, request engine.CallRequest) engine
 		return d.decideLeave(request)
 	}
 	c := d.newCall(ctx, request)
-	policy := approval.Policy{Approvals: d.Spec.Approvals, Granted: func(*approval.Request) (string, bool) { return c.granted(ctx) }}
+	policy := d.policy(request, func(*approval.Request) (string, bool) { return c.granted(ctx) })
 	decision := policy.Decide(&c.question)
 	for _, path := range c.paths[min(len(c.paths), 1):] { // of two paths, the one with the stricter verdict counts
 		c.question.Path = path
@@ -71,6 +71,13 @@ func (d *Decider) Decide(ctx context.Context, request engine.CallRequest) engine
 		result.Effect, result.Digest, result.Sandbox = c.effect(ctx), c.digestOf(ctx), c.sandbox()
 	}
 	return result
+}
+
+// policy is what decides about a request.
+func (d *Decider) policy(request engine.CallRequest, granted func(*approval.Request) (string, bool)) approval.Policy {
+	p := approval.Policy{Approvals: d.Spec.Approvals, Granted: granted}
+	p.Plan = request.Plan
+	return p
 }
 
 func (d *Decider) hasRules() bool {

@@ -63,7 +63,7 @@ func decide(t *testing.T, d *Decider, text string, grants ...engine.Grant) engin
 		fields[0] = expert.BaseSkill
 	}
 	return d.Decide(t.Context(), engine.CallRequest{
-		Experts: []string{"lead", "dev"}, Grants: grants,
+		Experts: []string{"lead", "dev"}, Grants: grants, Plan: d.Spec.Approvals.Plan,
 		Call: event.ToolCall{ID: "c1", SkillName: fields[0], ToolName: fields[1], Args: rawjson.Value(fields[2])},
 	})
 }

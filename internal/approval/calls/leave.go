@@ -22,7 +22,7 @@ func (d *Decider) decideLeave(request engine.CallRequest) engine.Decision {
 	}
 	sandbox := c.sandbox()
 	digest := leaveDigest(c.question, sandbox)
-	policy := approval.Policy{Approvals: d.Spec.Approvals, Granted: func(*approval.Request) (string, bool) {
+	policy := d.policy(request, func(*approval.Request) (string, bool) {
 		for _, g := range request.Grants {
 			if g.Leaves && g.Digest == digest {
 				return "an answer for this job", true
@@ -34,7 +34,7 @@ func (d *Decider) decideLeave(request engine.CallRequest) engine.Decision {
 		return d.Granted(engine.GrantRequest{
 			Expert: key, Call: request.Call, Host: effect.Host, Path: effect.Path, Digest: func() string { return digest },
 		})
-	}}
+	})
 	decision := policy.Decide(&c.question)
 	result := engine.Decision{Do: decision.Do, By: decision.By, Why: decision.Why, Once: !decision.Remember}
 	if decision.Do == job.Ask {

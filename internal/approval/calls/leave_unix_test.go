@@ -17,6 +17,7 @@ func leave(t *testing.T, d *Decider, skill, host string, grants ...engine.Grant)
 	t.Helper()
 	return d.Decide(t.Context(), engine.CallRequest{
 		Experts: []string{"lead", "dev"}, Grants: grants, Leaves: &event.Effect{Kind: event.HostEffect, Host: host},
+		Plan: d.Spec.Approvals.Plan,
 		Call: event.ToolCall{ID: "c1", SkillName: skill, ToolName: "exec", Args: rawjson.Value(`{"command":"curl"}`)},
 	})
 }

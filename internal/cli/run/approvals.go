@@ -99,6 +99,8 @@ func Effect(w engine.WaitingCall) string {
 		return terminal.ShellJoin(e.Argv...)
 	case event.FileEffect:
 		return w.Call.ToolName + " " + e.Path
+	case event.PlanEffect:
+		return "plan: " + strings.Join(strings.Fields(e.Plan), " ")
 	}
 	return w.Call.ToolName + " " + string(w.Call.Args)
 }

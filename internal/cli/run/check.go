@@ -100,6 +100,9 @@ func (pl *plan) checkFlags() error {
 		}
 		return nil
 	}
+	if pl.onlyPlans() {
+		return host.Usagef("a job that only plans runs with --runtime local, not %s", runtime)
+	}
 	if is.Sandbox != "" {
 		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
 	}

@@ -99,6 +99,9 @@ Some tool calls are asked about: those for which a rule says so, and those that
 would leave the sandbox. --allow-all allows them all, for this run. Rules that deny
 still hold. docs/approvals.md has rules and presets.
 
+With --plan, the job only reads: no file of the workspace can be changed, and commands
+and skills reach no host, until the Expert has proposed a plan and you have accepted it.
+
 If the project asks for more than the defaults, such as a variable for a skill or
 another address of the model, you see the list and are asked, once for each list.
 Without a terminal, --yes allows it; what it does not cover needs its own flag, such
@@ -210,6 +213,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	host.AddSandboxFlag(cmd, &is.Sandbox, "least level of the sandboxes of skills and commands, with --runtime local")
 	host.AddReachFlags(cmd, &is.Reach)
 	host.AddDomainFlag(cmd, &is.Reach)
+	flags.BoolVar(&opts.Flags.Approvals.Plan, "plan", false, "only plan, and change nothing until you accept the plan; with --runtime local")
 	flags.BoolVar(&opts.Flags.Approvals.AllowAll, "allow-all", false, "allow every tool call that would be asked about; rules that deny still hold")
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	host.AddLimits(flags, &opts.Flags.Limits)

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
+)
+
+// Planning: all Runs of a job change nothing until the coordinator proposes a plan and the user
+// accepts it. Meanwhile programs run with a workspace that they can only read, and without a network.
+// With the next step of the coordinator, its skills start again with their usual rights. Delegates
+// follow the Run that delegates to them.
+
+// A planStage says whether a Run only plans.
+type planStage int
+
+const (
+	planNotAsked   planStage = iota // the job works as usual
+	planIsOpen                      // it only plans
+	planIsAccepted                  // it did, until the user accepted a plan
+)
+
+// Planning reports whether the Run only plans.
+func (s State) Planning() bool { return s.plan == planIsOpen }
+
+// afterStart returns the stage after the start of a Run.
+func (p planStage) afterStart(b event.StartRun) planStage {
+	switch {
+	case b.Plan:
+		return planIsOpen
+	case p == planIsOpen: // the Run that delegates to it has had its plan accepted
+		return planIsAccepted
+	}
+	return p
+}
+
+// withoutAnswer voids the word of the journal that the user accepted a plan.
+func (p planStage) withoutAnswer() planStage {
+	if p == planIsAccepted {
+		return planIsOpen
+	}
+	return p
+}
+
+// onlyPlans reports whether a Run that starts only plans. What the Spec says counts for the first
+// start of the coordinator: later, the user can have accepted a plan.
+func (r *run) onlyPlans(st start) bool {
+	if r.parent != nil {
+		s, _ := r.recorder.state(r.parent.runID)
+		return s.Planning()
+	}
+	return r.state.phase == notStarted && r.spec.Approvals.Plan || st.from != nil && st.from.State.Planning()
+}
+
+// endPlanning starts the skills again, with their usual rights.
+func (r *run) endPlanning(ctx context.Context) error {
+	r.closeToolbox()
+	r.reportDisconnected()
+	r.tools = nil
+	if err := r.openSkills(ctx, false); err != nil {
+		return err
+	}
+	return r.toolbox.Recall(r.state.Memory)
+}
+
+// What a model is told about its plan.
+const (
+	planAcceptedText = "The user accepted the plan. Carry it out now."
+	planRefusedText  = "The user did not accept the plan"
+	planChangeText   = "Nothing was carried out. Change the plan and propose it again, or say what is missing."
+)
+
+// decidePlan asks the user about a plan. No rule and no earlier answer decides about it.
+func (r *run) decidePlan(c Call) event.Body {
+	digest := planDigest(c.ToolCall)
+	switch {
+	case c.isAcceptedPlan() && r.state.Planning():
+		return event.PlanAccepted{ToolCallID: c.ID}
+	case c.isAcceptedPlan():
+		return event.EndToolCall{ToolResult: r.textResult(c.ToolCall, planAcceptedText)}
+	case !r.state.Planning():
+		return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, "Error: the user accepted another plan already. Carry that one out.")}
+	case c.Answer != nil:
+		text := planRefusedText
+		if c.Answer.Reason != "" {
+			text += ": " + validText(c.Answer.Reason)
+		}
+		return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, text+".\n"+planChangeText)}
+	case c.Approval == nil:
+		return r.requestApproval(c, Decision{
+			Do: job.Ask, By: "the job only plans", Once: true, Digest: digest, Effect: event.Effect{Kind: event.PlanEffect, Plan: planText(c.Args)},
+		})
+	case expired(c.Approval, r.parts.Source.Now()):
+		return event.ApprovalAnswered{ToolCallID: c.ID, Digest: digest, By: event.ByTimeout, Reason: "no answer came in time"}
+	}
+	r.inFlight.stages[c.ID] = stageAsked
+	return nil
+}
+
+// isAcceptedPlan reports whether the call proposes a plan that the user accepted.
+func (c Call) isAcceptedPlan() bool {
+	return c.Approval != nil && c.Approval.Effect.Kind == event.PlanEffect && c.Answer != nil && c.Answer.Allow
+}
+
+func planText(args rawjson.Value) string {
+	var a struct {
+		Plan string `json:"plan"`
+	}
+	if json.Unmarshal(args, &a) != nil {
+		return ""
+	}
+	return a.Plan
+}
+
+func planDigest(c event.ToolCall) string {
+	sum := sha256.Sum256(append([]byte("plan "+c.ID+" "), c.Args...))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
+)
+
+// planReferee denies the tool act while a Run plans.
+type planReferee struct{}
+
+func (planReferee) Decide(_ context.Context, q CallRequest) Decision {
+	if q.Plan && q.Call.ToolName == "act" {
+		return Decision{Do: job.Deny, Why: "it plans"}
+	}
+	return Decision{Do: job.Allow}
+}
+
+const proposes = `proposePlan {"plan":"1. act"}`
+
+// newPlan is a bench whose coordinator tries to act, proposes a plan, and then acts.
+func newPlan(t *testing.T, turns ...turn) *bench {
+	b := newBench(t, append([]turn{does("act", proposes)}, turns...)...)
+	b.plan, b.approvals = true, planReferee{}
+	return b
+}
+
+// accepts is an approver that accepts every plan.
+var accepts = askFunc(func(event.Request) (event.Answer, error) { return event.Answer{Allow: true}, nil })
+
+// conversation returns everything that the model of a Run was told.
+func (b *bench) conversation(runID string) string {
+	var all []string
+	for _, m := range b.load(b.store).runs[runID].Messages() {
+		for _, p := range m.Contents {
+			all = append(all, p.Text, event.FirstText(p.Contents))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestPlan(t *testing.T) {
+	b := newPlan(t, does("act"), says("done"))
+	var asked *event.Approval
+	b.approver = askFunc(func(req event.Request) (event.Answer, error) {
+		asked = req.Approval
+		return event.Answer{Allow: true, Scope: event.ScopeAlways}, nil
+	})
+	r := b.must(job.Input{Query: "go"})
+	if r.Status != event.StatusCompleted || !slices.Equal(b.tools.ran, []string{"c1"}) {
+		t.Errorf("ran %v: %+v", b.tools.ran, r)
+	}
+	if e := asked.Effect; e.Kind != event.PlanEffect || e.Plan != "1. act" || !asked.Once {
+		t.Errorf("asked about %+v", asked)
+	}
+	if want := []bool{true, false}; !slices.Equal(b.planned, want) {
+		t.Errorf("skills were started with plan = %v, want %v", b.planned, want)
+	}
+	told := b.conversation(r.RunID)
+	for _, want := range []string{"This job only plans for now", "denied by a rule: it plans", planAcceptedText, "did act"} {
+		if strings.Count(told, want) != 1 {
+			t.Errorf("the model was told %q, want %q once", told, want)
+		}
+	}
+	if got := b.trace(); !strings.Contains(got, "approvalRequested@1 approvalAnswered@1 planAccepted@1 resolveToolResults@1") {
+		t.Errorf("events: %s", got)
+	}
+	b.checkJournal()
+}
+
+// A plan that is refused can be proposed again. It is no way around a rule, so refusals do not stop
+// the Run.
+func TestPlanRefused(t *testing.T) {
+	var turns []turn
+	for i := range maxDenials + 1 {
+		turns = append(turns, does(fmt.Sprintf(`proposePlan {"plan":"plan %d"}`, i)))
+	}
+	b := newPlan(t, append(turns, says("done"))...)
+	b.approver = judge{"proposePlan": {Reason: "test first"}}
+	r := b.must(job.Input{Query: "go"})
+	if got := strings.Count(b.conversation(r.RunID), planRefusedText+": test first.\n"+planChangeText); r.Status != event.StatusCompleted || got != maxDenials+2 {
+		t.Errorf("%d refusals: %+v", got, r)
+	}
+	if want := []bool{true}; !slices.Equal(b.planned, want) || !b.load(b.store).runs[r.RunID].Planning() {
+		t.Errorf("the job no longer plans; skills were started with %v", b.planned)
+	}
+}
+
+// Without a user, the job waits. The answer comes from another process, and takes effect once, whenever
+// the process dies.
+func TestPlanAnsweredLater(t *testing.T) {
+	for _, kill := range []event.Type{"", "startRun", "resumeToolCalls", "planAccepted", "endToolCall"} {
+		b := newPlan(t, does("act"), says("done"))
+		r := b.must(job.Input{Query: "go"})
+		if r.Status != event.StatusStoppedByApproval || len(r.Waiting) != 1 {
+			t.Fatalf("without a user: %+v", r)
+		}
+		b.answer(r.Waiting, true)
+		b.plan = false // the user does not say it again
+		if kill != "" {
+			b.killedAfter("writer", kill, job.Input{Continue: true})
+		}
+		r = b.must(job.Input{Continue: true})
+		if r.Status != event.StatusCompleted || !slices.Equal(b.tools.ran, []string{"c1"}) || strings.Count(b.conversation(r.RunID), planAcceptedText) != 1 {
+			t.Errorf("killed after %q: %+v; ran %v", kill, r, b.tools.ran)
+		}
+		accepted := 0
+		for _, record := range b.written() {
+			if record.Event.Type() == "planAccepted" {
+				accepted++
+			}
+		}
+		if accepted != 1 {
+			t.Errorf("killed after %q: accepted %d times", kill, accepted)
+		}
+		b.checkJournal()
+	}
+}
+
+// Delegates plan as long as the Run that delegates to them, and cannot propose a plan.
+func TestPlanOfDelegates(t *testing.T) {
+	b := newTeam(t, map[string][]turn{
+		"writer": {does(`helper {"query":"look"}`), does(proposes), does(`helper {"query":"work"}`), says("done")},
+		"helper": {does("act", proposes), says("looked"), does("act"), says("worked")},
+	})
+	b.plan, b.approvals, b.approver = true, planReferee{}, accepts
+	r := b.must(job.Input{Query: "go"})
+	if r.Status != event.StatusCompleted || !slices.Equal(b.tools.ran, []string{"c1"}) {
+		t.Fatalf("ran %v: %+v", b.tools.ran, r)
+	}
+	if want := []bool{true, true, false, false}; !slices.Equal(b.planned, want) {
+		t.Errorf("skills were started with plan = %v, want %v", b.planned, want)
+	}
+	if got := b.results()["c2"]; !strings.Contains(got, `there is no tool named "proposePlan"`) {
+		t.Errorf("a delegate that proposes a plan got %q", got)
+	}
+}
+
+// A job that is continued plans where it planned: after a new query, and on a branch from before the
+// plan was accepted. After that it works, unless the user asks for a plan again.
+func TestPlanContinued(t *testing.T) {
+	b := newPlan(t, says("no"), does("act", proposes), does("act"), says("done"))
+	b.approver = judge{"proposePlan": {}}
+	before := b.must(job.Input{Query: "go"})
+	plansNow := func(in job.Input) bool {
+		t.Helper()
+		b.planned = nil
+		b.script.turns = append(b.script.turns, says("ok"))
+		in.Continue = true
+		b.must(in)
+		return b.planned[0]
+	}
+	b.plan, b.approver, b.planned = false, accepts, nil
+	after := b.must(job.Input{Query: "again", Continue: true})
+	if want := []bool{true, false}; !slices.Equal(b.planned, want) || !slices.Equal(b.tools.ran, []string{"c1"}) {
+		t.Fatalf("planned %v; ran %v", b.planned, b.tools.ran)
+	}
+	if plansNow(job.Input{Query: "more"}) {
+		t.Error("it plans again")
+	}
+	if !plansNow(job.Input{Query: "more", From: before.CheckpointID}) {
+		t.Error("it does not plan on a branch from before")
+	}
+	if plansNow(job.Input{Query: "more", From: after.CheckpointID}) {
+		t.Error("it plans on a branch from after")
+	}
+	b.plan = true
+	if !plansNow(job.Input{Query: "more", From: after.CheckpointID}) {
+		t.Error("it does not plan although the user says so")
+	}
+	b.plan, b.runtime = false, job.Docker
+	if _, err := b.run(t.Context(), job.Input{Query: "more", Continue: true}); err == nil || !strings.Contains(err.Error(), "cannot run in a container") {
+		t.Errorf("a container: %v", err)
+	}
+}
+
+// A journal without a valid seal cannot say that the user accepted a plan, and neither can a remote
+// engine.
+func TestPlanAcceptedByOthers(t *testing.T) {
+	b := newPlan(t, does("wait"), says("done"))
+	b.approver = accepts
+	r := b.interrupted(job.Input{Query: "go"})
+	h := b.load(b.store)
+	if h.runs[r.RunID].Planning() {
+		t.Fatal("it plans still")
+	}
+	h.forgetAnswers()
+	if p, ok := h.Origin(""); !ok || !p.State.Planning() {
+		t.Error("the word of an unsealed journal counts")
+	}
+	f := &Follower{spec: b.spec(job.Input{}), runID: "r", started: map[string]bool{"r": true}, recorder: &recorder{history: NewHistory()}}
+	if _, err := f.admit(event.Event{ID: "e1", JobID: "job", RunID: "r", Body: event.PlanAccepted{}}); err == nil {
+		t.Error("a remote engine can accept a plan")
+	}
+	if f.matches("other", event.StartRun{Expert: event.ExpertRef{Key: "writer"}, Plan: true}) {
+		t.Error("a remote engine can plan")
+	}
+}
+
+// Of two plans of one turn, the first that is accepted counts. A plan has words.
+func TestPlansOfOneTurn(t *testing.T) {
+	b := newBench(t, does(proposes, `proposePlan {"plan":"2"}`, `proposePlan {"plan":" "}`, `proposePlan {}`), says("done"))
+	b.plan = true
+	asked := 0
+	b.approver = askFunc(func(event.Request) (event.Answer, error) {
+		asked++
+		return event.Answer{Allow: true}, nil
+	})
+	b.must(job.Input{Query: "go"})
+	results := b.results()
+	if asked != 1 || results["c1"] != planAcceptedText || !strings.Contains(results["c2"], "accepted another plan already") {
+		t.Errorf("asked %d times: %q", asked, results)
+	}
+	for _, id := range []string{"c3", "c4"} {
+		if !strings.Contains(results[id], "the plan is empty") {
+			t.Errorf("%s: %q", id, results[id])
+		}
+	}
+	if got := planText(rawjson.Value(`[`)); got != "" {
+		t.Errorf("plan %q", got)
+	}
+}
