@@ -41,9 +41,13 @@ func (s State) apply(e event.Event) State {
 		})
 	case event.ApprovalAnswered:
 		if i := s.leavingBy(b); i >= 0 {
+			asked := s.leaving[i]
 			s.leaving = slices.Delete(slices.Clone(s.leaving), i, i+1)
-			if !b.Allow {
+			switch {
+			case !b.Allow:
 				s.denials++
+			case asked.Effect.Kind == event.PathEffect:
+				s.opened = append(slices.Clip(s.opened), asked)
 			}
 			break
 		}
@@ -126,7 +130,7 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	if s.RunID != e.RunID { // a new Run takes over the conversation, but not the delegates
 		// Nor does it take over what the user said about a call: an answer is for one call of one Run.
 		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Child, c.Approval, c.Answer = nil, nil, nil })
-		s.spent, s.warned, s.repeated, s.denials = expense{}, nil, repetition{}, 0
+		s.spent, s.warned, s.repeated, s.denials, s.opened = expense{}, nil, repetition{}, 0, nil
 	}
 	switch s.Status { // waiting for delegates or for the user does not reset these counts
 	case event.StatusStoppedByDelegate:

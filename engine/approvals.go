@@ -43,6 +43,7 @@ type Grant struct {
 	Args        rawjson.Value
 	Digest      string // of the request that was answered
 	Leaves      bool   // it is for leaving the sandbox, and for no call
+	Path        string // outside of the sandbox, if it is for one
 }
 
 // A GrantRequest asks whether an answer that is stored outside of the job covers a call.
@@ -182,14 +183,20 @@ func (r *run) requestApproval(c Call, d Decision) event.Body {
 
 // noOtherWay follows the reason of a denial. It says nothing about rules: a model that knows them
 // can look for a call that they do not match.
-const noOtherWay = "The call was not carried out. Do not try to get the same effect in another way; continue without it, or say what is missing."
+const noOtherWay = "The call was not carried out. " + noWayAround
+
+const noWayAround = "Do not try to get the same effect in another way; continue without it, or say what is missing."
 
 // deny returns the result of a call that is refused.
 func (r *run) deny(c Call, text, why string) event.Body {
-	if why != "" {
-		text += ": " + validText(why)
+	return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, because(text, why)+".\n"+noOtherWay), Denied: true}
+}
+
+func because(text, why string) string {
+	if why == "" {
+		return text
 	}
-	return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, text+".\n"+noOtherWay), Denied: true}
+	return text + ": " + validText(why)
 }
 
 // experts returns the keys of the Experts from the coordinator to this one.

@@ -60,7 +60,7 @@ func (b *bench) leaves(do func(leave func(host string) bool)) {
 	b.approvals = border{}
 	b.skills = func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
 		leave := func(host string) bool {
-			return req.Leave(b.t.Context(), "tools", event.Effect{Kind: event.HostEffect, Host: host})
+			return req.Leave(b.t.Context(), "tools", event.Effect{Kind: event.HostEffect, Host: host}).Allow
 		}
 		if leave("listed.example:443") {
 			b.t.Error("the sandbox was left before the Run had begun")
@@ -261,13 +261,13 @@ func testLeaveShared(t *testing.T) {
 			effect := event.Effect{Kind: event.HostEffect, Host: "a.example:443"}
 			first, leaves := context.WithCancel(t.Context())
 			all.Go(func() {
-				if req.Leave(first, "tools", effect) {
+				if req.Leave(first, "tools", effect).Allow {
 					t.Error("a program that is gone left the sandbox")
 				}
 			})
 			for range 50 {
 				all.Go(func() {
-					if req.Leave(t.Context(), "tools", effect) {
+					if req.Leave(t.Context(), "tools", effect).Allow {
 						allowed.Add(1)
 					}
 				})

@@ -32,6 +32,9 @@ type Parts struct {
 	// Granted reports whether an answer that is stored for the user or the project covers a call that
 	// would be asked about. Default: none is stored.
 	Granted func(GrantRequest) (grant string, ok bool)
+	// GrantedPaths are those outside of the sandbox for which such answers are stored, of the skill of
+	// an Expert. Default: none.
+	GrantedPaths func(expertKey, skillName string) []string
 	// Inbox takes answers to approvals from elsewhere while the job runs.
 	Inbox *Inbox
 
@@ -182,7 +185,18 @@ type SkillRequest struct {
 	// Leave decides whether the programs of a skill can use a host or a path that their sandbox does
 	// not offer. It waits for the answer of the user, if there is someone to ask, and can be called
 	// from any goroutine.
-	Leave func(ctx context.Context, skillName string, effect event.Effect) bool
+	Leave func(ctx context.Context, skillName string, effect event.Effect) Leaving
+	// Opened returns the paths outside of the sandbox that the next program of a skill can use, because
+	// of rules and answers. It can be called from any goroutine.
+	Opened func(ctx context.Context, skillName string) []string
+}
+
+// A Leaving is the decision about leaving the sandbox.
+type Leaving struct {
+	Allow bool
+	// Denied is what the model is told if the user denied it, or a rule that says why; empty if no one
+	// could be asked.
+	Denied string
 }
 
 // A Result says how a job was left.

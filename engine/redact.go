@@ -95,7 +95,7 @@ func (p *Parts) redactAll(texts []string) []string {
 
 // redactEffect returns what a call would do, without secrets.
 func (p *Parts) redactEffect(f event.Effect) event.Effect {
-	for _, text := range []*string{&f.Program, &f.Dir, &f.Path, &f.Diff, &f.Host, &f.Plan} {
+	for _, text := range []*string{&f.Program, &f.Dir, &f.Path, &f.Named, &f.Diff, &f.Host, &f.Plan} {
 		*text = p.redact(*text)
 	}
 	if f.Argv != nil {

@@ -43,6 +43,7 @@ type run struct {
 	toolbox      *skill.Toolbox
 	planTools    bool     // the skills were started for a Run that only plans
 	inFlight     inFlight // tool calls that are running
+	byRules      pathSet  // outside of the sandbox
 	reports      reportQueue
 	changesFiles bool          // a call of this step can change files
 	early        []event.Event // reports that were published before the first record
@@ -110,6 +111,7 @@ func (r *run) openSkills(ctx context.Context, plan bool) error {
 			Report:    r.reports.add,
 			Stop:      r.stop,
 			Leave:     r.leave,
+			Opened:    r.opened,
 		})
 		return err
 	}))

@@ -56,6 +56,7 @@ type State struct {
 	repeated      repetition                // the newest call, and how often it was made in a row
 	denials       int                       // calls that a rule or the user refused, and what else the user denied
 	leaving       []event.ApprovalRequested // open questions about leaving the sandbox
+	opened        []event.ApprovalRequested // for paths outside of the sandbox that the user allowed to this Run
 	Turn          int                       // generations so far in this conversation
 	RetryCount    int                       // consecutive generations that failed for any reason
 	Attempt       int                       // how often the current generation failed in transport

@@ -101,7 +101,7 @@ func (h *History) noteLeave(expert string, asked event.ApprovalRequested, b even
 	case !b.Allow:
 		h.denied = append(h.denied, b.Digest)
 	case b.Scope != "" && b.Scope != event.ScopeOnce && !asked.Once:
-		h.grants = append(h.grants, grant{expert, Grant{Digest: b.Digest, Leaves: true}})
+		h.grants = append(h.grants, grant{expert, Grant{Digest: b.Digest, Leaves: true, Path: asked.Effect.Path}})
 	}
 }
 
@@ -123,10 +123,15 @@ func (h *History) forgetAnswers() {
 	h.grants = nil
 	for id, s := range h.runs {
 		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Answer = nil })
-		s.plan = s.plan.withoutAnswer()
+		s.plan, s.opened = s.plan.withoutAnswer(), nil
 		h.runs[id] = s
 		if s.phase == stopped {
 			h.replacePoint(s)
 		}
 	}
+	for id, p := range h.points {
+		p.State.opened = nil
+		h.points[id] = p
+	}
+	h.head.State.opened = nil
 }

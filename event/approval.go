@@ -54,8 +54,11 @@ type Effect struct {
 	Dir     string     `json:"dir,omitzero"`  // that the command runs in
 	Env     []string   `json:"env,omitempty"` // NAME=value, that the call sets
 	Path    string     `json:"path,omitzero"`
-	Diff    string     `json:"diff,omitzero"` // of a file tool
-	Host    string     `json:"host,omitzero"` // host:port
+	// Named is the path by which a program asked for Path, a directory outside of its sandbox. It is
+	// what the program printed.
+	Named string `json:"named,omitzero"`
+	Diff  string `json:"diff,omitzero"` // of a file tool
+	Host  string `json:"host,omitzero"` // host:port
 	// Opaque says that what the command does cannot be seen in its words: it runs other programs, or a
 	// file of the workspace.
 	Opaque  bool                     `json:"opaque,omitzero"`

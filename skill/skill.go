@@ -116,11 +116,16 @@ func WithCall(ctx context.Context, toolCallID string) context.Context {
 	return context.WithValue(ctx, callKey{}, toolCallID)
 }
 
+// CallID returns the id of the call that a context is for; empty if it is for none.
+func CallID(ctx context.Context) string {
+	id, _ := ctx.Value(callKey{}).(string)
+	return id
+}
+
 // Report sends a note of a running tool to the listener of ctx, if there is one. In a Run, a note
 // that comes after the tool has returned is dropped.
 func Report(ctx context.Context, message string) {
 	if p, ok := ctx.Value(progressKey{}).(Progress); ok {
-		id, _ := ctx.Value(callKey{}).(string)
-		p(id, message)
+		p(CallID(ctx), message)
 	}
 }

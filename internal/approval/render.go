@@ -60,7 +60,7 @@ func title(kind event.EffectKind) string {
 	case event.HostEffect:
 		return "Allow a connection to this host, which the sandbox blocks?"
 	case event.PathEffect:
-		return "Allow the use of this path, which is outside of the sandbox?"
+		return "Allow commands to read this directory, which is outside of the sandbox?"
 	case event.PlanEffect:
 		return "Accept this plan?"
 	}
@@ -128,6 +128,7 @@ func (r *renderer) effect(a *event.Approval) {
 		r.add("Variables", r.words(e.Env...)...)
 	}
 	show("Path", e.Path)
+	show("Named", e.Named)
 	show("Host", e.Host)
 	r.block("Change", e.Diff)
 	r.block("Plan", e.Plan)
@@ -141,7 +142,7 @@ func (r *renderer) effect(a *event.Approval) {
 		r.add("Also", r.member(name, e.Unknown[name])...)
 	}
 	if e.Kind == event.PathEffect {
-		r.add("Note", "the path can be used from the next call on")
+		r.add("Note", "commands of this Expert could read everything in it, from the next call on", "the path is what the command printed, and a command can print any path")
 	}
 	if e.Kind != event.CommandEffect && e.Kind != event.PlanEffect || !described {
 		show("Tool", a.Call.ToolName)

@@ -56,7 +56,7 @@ func TestRender(t *testing.T) {
 			a.Call.ToolName, a.Call.Args = "deleteFile", rawjson.Value(`{"path":"old notes"}`)
 		}),
 		"host": request(event.Effect{Kind: event.HostEffect, Host: "example.com:443"}),
-		"path": request(event.Effect{Kind: event.PathEffect, Path: "/srv/data sets"}),
+		"path": request(event.Effect{Kind: event.PathEffect, Path: "/srv/data sets", Named: "/srv/data sets/a\u202e.csv", Argv: []string{"cat", "/srv/data sets/a\u202e.csv"}}),
 		"plan": request(event.Effect{Kind: event.PlanEffect, Plan: "1. Read the tests.\n2. Fix them.\n" + strings.Repeat("\n", 30) + "3. Delete the backups.\n"}),
 		"tool": with(request(event.Effect{Kind: event.ToolEffect}), func(a *event.Approval) {
 			a.Call.SkillName, a.Call.ToolName = "github", "merge"

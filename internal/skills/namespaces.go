@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ type Machine struct {
 	Caches  string   // where changes of caches are kept for the project; empty for no caches
 	Hide    []string // whole paths: programs cannot read those in the workspace
 	Frozen  []string // whole paths: programs cannot change those in the workspace
+	Private []string // whole paths of perstack, which the user is not asked to open
 	Now     func() time.Time
 	Log     *slog.Logger
 }
@@ -65,6 +67,8 @@ func (c *Sandboxes) Prepare(ctx context.Context, level expert.SandboxLevel, work
 	}
 	own := *c
 	own.Reach.Read, own.Reach.Write = outside(workspace, c.Reach.Read), outside(workspace, c.Reach.Write)
+	own.places = policy.NewPlaces(sandbox.Variable(m.Environ, "HOME"), m.State, m.Dir, m.Environ)
+	own.private = policy.Private{Workspace: workspace, Dirs: slices.Concat(m.Hide, m.Private, []string{m.Caches}), Environ: m.Environ}
 	if level != expert.SandboxFull {
 		return own.MakeDirs(workspace)
 	}
@@ -75,8 +79,7 @@ func (c *Sandboxes) Prepare(ctx context.Context, level expert.SandboxLevel, work
 // inNamespaces returns the sandboxes at level full. It searches the workspace for what has to be
 // protected, so that a workspace which is too large is refused before anything starts.
 func (c *Sandboxes) inNamespaces(ctx context.Context, workspace string, m Machine) (*Sandboxes, error) {
-	home := sandbox.Variable(m.Environ, "HOME")
-	places := policy.NewPlaces(home, m.State, m.Dir, m.Environ)
+	home, places := sandbox.Variable(m.Environ, "HOME"), c.places
 	if _, err := places.CheckWorkspace(workspace); err != nil {
 		return nil, err
 	}
@@ -240,34 +243,55 @@ func (n *namespaces) visible(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return filepath.IsAbs(path) && !inAny(path, n.write) })
 }
 
-// commands returns the policy of the next command. The first call takes the caches.
-func (b *skillSandbox) commands(p *policy.Policy) func(context.Context) (*policy.Policy, error) {
-	var once sync.Once
-	var failed error
+// commands returns the policy of the next command, from what it can reach besides caches. Commands for
+// which other directories were opened have another sandbox, and so other caches.
+func (b *skillSandbox) commands(reach func(context.Context) (*policy.Policy, error)) func(context.Context) (*policy.Policy, error) {
+	type taken struct {
+		caches []policy.Cache
+		err    error
+	}
+	var mu sync.Mutex
+	slots := make(map[string]taken) // by the directories that were opened
 	return func(ctx context.Context) (*policy.Policy, error) {
-		once.Do(func() {
-			if b.sandboxes.plans { // what is in a cache changes later commands
-				return
-			}
-			caches, err := b.sandboxes.full.caches()
-			if failed = err; err != nil {
-				return
-			}
-			slot, err := policy.Prepare(context.WithoutCancel(ctx), caches)
-			if errors.Is(err, policy.ErrSlots) {
-				b.sandboxes.full.log.Warn("commands have no caches", "error", err)
-				return
-			}
-			if failed = err; err == nil {
-				p.Caches = slot.Caches
-				b.atEnd(slot.Release)
-			}
-		})
-		if failed != nil {
-			return nil, failed
+		p, err := reach(ctx)
+		if err != nil {
+			return nil, err
 		}
+		mu.Lock()
+		key := strings.Join(p.Opened, "\x00")
+		slot, ok := slots[key]
+		if !ok {
+			slot.caches, slot.err = b.takeCaches(ctx)
+			slots[key] = slot
+		}
+		mu.Unlock()
+		if slot.err != nil {
+			return nil, slot.err
+		}
+		p.Caches = slot.caches
 		return b.protect(ctx, p)
 	}
+}
+
+// takeCaches takes caches for one sandbox of commands, until no program runs in it any more.
+func (b *skillSandbox) takeCaches(ctx context.Context) ([]policy.Cache, error) {
+	if b.sandboxes.plans { // what is in a cache changes later commands
+		return nil, nil
+	}
+	caches, err := b.sandboxes.full.caches()
+	if err != nil {
+		return nil, err
+	}
+	slot, err := policy.Prepare(context.WithoutCancel(ctx), caches)
+	if errors.Is(err, policy.ErrSlots) {
+		b.sandboxes.full.log.Warn("commands have no caches", "error", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.atEnd(slot.Release)
+	return slot.Caches, nil
 }
 
 // serve returns a function that serves the listener of a new sandbox with the hosts of a skill.

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -41,6 +42,9 @@ type Sandboxes struct {
 
 	plans bool        // nothing outside of the sandbox can be changed
 	full  *namespaces // at level full; else nil. See Prepare
+
+	places  policy.Places // what cannot be opened while the job runs, with private
+	private policy.Private
 }
 
 // planning returns the sandboxes of a Run that only plans: programs can read what they could
@@ -195,13 +199,19 @@ func (b *skillSandbox) policy(workspace string, programFiles []string, port uint
 	return p
 }
 
-// confine puts the commands of a base skill into the sandbox.
-func (b *skillSandbox) confine(o *base.Options, port uint16) {
+// confine puts the commands of a base skill into the sandbox. opened lists the directories that the user
+// has opened to the next command.
+func (b *skillSandbox) confine(o *base.Options, port uint16, opened func(context.Context) []string) {
 	workspace := o.Workspace.Path()
 	dirs, path := searchPath(o.Environ, b.visible(), b.excluded(workspace))
 	o.Sandbox = b.policy(workspace, dirs, port)
+	o.Policy = func(ctx context.Context) (*policy.Policy, error) {
+		own := *o.Sandbox
+		own.Opened = opened(ctx)
+		return &own, nil
+	}
 	if b.sandboxes.full != nil {
-		o.Policy = b.commands(o.Sandbox)
+		o.Policy = b.commands(o.Policy)
 		b.atEnd(func() error { return o.Commands.EndSandbox(b.name) })
 	}
 	o.Set = b.variables(o.Set)
@@ -223,7 +233,7 @@ func (c *Sandboxes) Confine(o *base.Options) (remove func() error, err error) {
 	if o.Set == nil {
 		o.Set = make(map[string]string)
 	}
-	b.confine(o, 0)
+	b.confine(o, 0, func(context.Context) []string { return nil })
 	return b.remove, nil
 }
 

@@ -157,7 +157,7 @@ func TestPlanningReach(t *testing.T) {
 			p := b.policy("/work", nil, 0)
 			if full != nil {
 				var err error
-				if p, err = b.commands(p)(t.Context()); err != nil {
+				if p, err = b.commands(func(context.Context) (*policy.Policy, error) { return p, nil })(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -183,9 +183,9 @@ func (s *set) base(k *expert.Skill) error {
 		if err != nil {
 			return err
 		}
-		in.confine(&options, port)
+		in.confine(&options, port, s.opened(k, in))
 		options.Accept = s.serve(k, in)
-		options.Report, options.Track = s.reportHint, s.blocked.start
+		options.Report, options.Track, options.Outside = s.reportHint, s.blocked.start, s.outside(k, in)
 	}
 	s.add(k, base.New(options), false)
 	return nil

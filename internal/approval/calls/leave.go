@@ -18,7 +18,7 @@ func (d *Decider) decideLeave(request engine.CallRequest) engine.Decision {
 	c := &call{Decider: d, request: request, skill: d.skillOf(key, request.Call.SkillName)}
 	c.question = approval.Request{
 		Expert: key, Skill: request.Call.SkillName, Class: approval.Escapes, Sandboxed: true,
-		Host: effect.Host, Path: effect.Path,
+		Host: effect.Host, Path: effect.Path, Whole: effect.Path != "",
 	}
 	sandbox := c.sandbox()
 	digest := leaveDigest(c.question, sandbox)

@@ -96,7 +96,7 @@ var subcommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // subcommand and any words. There is none for a program that runs others, lies in the workspace or
 // gets variables.
 func Wider(c Call) ([]string, bool) {
-	if c.Opaque || len(c.Env) > 0 || len(c.Command) < 2 || !isProgram(c.Command[0]) || !subcommand().MatchString(c.Command[1]) {
+	if c.leaves() || c.Opaque || len(c.Env) > 0 || len(c.Command) < 2 || !isProgram(c.Command[0]) || !subcommand().MatchString(c.Command[1]) {
 		return nil, false
 	}
 	return []string{c.Command[0], c.Command[1], everything}, true

@@ -88,6 +88,19 @@ func (g *Grants) Granted(r engine.GrantRequest) (string, bool) {
 	})
 }
 
+// GrantedPaths returns the paths outside of the sandbox that stored answers open to the skill of an
+// Expert. It can be called from several goroutines.
+func (g *Grants) GrantedPaths(expertKey, skillName string) (paths []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, one := range g.All {
+		if one.Path != "" && one.Expert == expertKey && one.Skill == skillName {
+			paths = append(paths, one.Path)
+		}
+	}
+	return paths
+}
+
 // Remember stores that a call of a job is allowed from now on. With wide, that holds for its program
 // and subcommand.
 func (g *Grants) Remember(ctx context.Context, scope, jobID string, a *event.Approval, wide bool) error {

@@ -104,8 +104,11 @@ func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer
 	defer undo()
 	q := &question{console: a.console, color: a.opts.Color, about: request.Approval, view: approval.Render(request.Approval, a.opts.Redact)}
 	q.offers = append([]Offer{{'a', "allow once", event.Answer{Allow: true, Scope: event.ScopeOnce}}}, a.opts.Offers(request.Approval)...)
-	if request.Approval.Effect.Kind == event.PlanEffect {
+	switch request.Approval.Effect.Kind {
+	case event.PlanEffect:
 		q.offers[0].Text = "accept"
+	case event.PathEffect: // it is too late for the call that asked
+		q.offers[0].Text = "allow for this Run"
 	}
 	answer, err := q.ask(ctx)
 	switch {

@@ -330,6 +330,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Done:         func(r engine.Result) { result = r },
 		Approver:     approver,
 		Granted:      stored.Granted,
+		GrantedPaths: stored.GrantedPaths,
 
 		PackageHosts: hosts,
 		Inbox:        &engine.Inbox{},

@@ -264,6 +264,7 @@ func prepareSandboxes(ctx context.Context, spec *job.Spec, parts engine.Parts, r
 	sandboxes, clear, err := wanted.Prepare(ctx, level, workspace, skills.Machine{
 		Environ: parts.Environ, Dir: parts.Dir, State: parts.StateDir, Caches: parts.ToolCacheDir, Now: parts.Source.Now,
 		Hide: spec.Workspace.Hidden, Frozen: slices.Concat(spec.Workspace.ReadOnly, frozen), Log: parts.Log,
+		Private: []string{parts.CacheDir, parts.DataDir, parts.SnapshotDir},
 	})
 	if err != nil {
 		return nil, "", none, err

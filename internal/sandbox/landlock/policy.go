@@ -32,6 +32,9 @@ type Policy struct {
 	// exist, or that the user cannot reach, are skipped: machines differ in where they keep
 	// their libraries.
 	Read []string
+	// Opened are directories that it can read as well. No link is followed to one of them; one that
+	// cannot be opened so is skipped.
+	Opened []string
 	// Write are files and trees that it can change too. They must exist.
 	Write []string
 	// Ports are the TCP ports that it can connect to, whatever the host.

@@ -114,6 +114,17 @@ func (p *Policy) restrictAccess() error {
 			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
 		}
 	}
+	for _, path := range p.Opened {
+		fd, err := OpenDirect(path)
+		if err != nil {
+			continue
+		}
+		err = rules.allowOpen(fd, readTree, readFile)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
+		}
+	}
 	for _, path := range p.Write {
 		if err := rules.allow(path, p.Changeable, writeTree, writeFile); err != nil {
 			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
@@ -168,6 +179,10 @@ func (r ruleset) allow(path string, changeable []string, tree, file uint64) erro
 		return err
 	}
 	defer unix.Close(fd)
+	return r.allowOpen(fd, tree, file)
+}
+
+func (r ruleset) allowOpen(fd int, tree, file uint64) error {
 	var info unix.Stat_t
 	if err := unix.Fstat(fd, &info); err != nil {
 		return err
@@ -202,6 +217,14 @@ func Open(path string, changeable []string, flags int) (int, error) {
 	return unix.Openat2(dir, below, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+}
+
+// OpenDirect opens a directory (O_PATH) without following a link, wherever on the way it is.
+func OpenDirect(path string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS,
 	})
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/perstack-go/perstack/expert"
 )
@@ -37,7 +38,7 @@ func (p *Policy) access(path string) access {
 	} else {
 		consider(p.Home, accessWrite)
 	}
-	for _, dir := range p.Read {
+	for _, dir := range slices.Concat(p.Read, p.Opened) {
 		consider(dir, accessRead)
 	}
 	for dir := range p.Files {

@@ -35,6 +35,9 @@ type Policy struct {
 	// Read are files and trees outside the workspace that it can read, and run programs from.
 	// Those that do not exist are skipped: machines differ in where they keep their libraries.
 	Read []string `json:"read,omitempty"`
+	// Opened are directories that the user opened while the job runs. They are read like those of
+	// Read. No link is followed to one of them: what was put in its place since then is skipped.
+	Opened []string `json:"opened,omitempty"`
 	// Write are files and trees outside the workspace that it can change too. They must exist.
 	Write []string `json:"write,omitempty"`
 	// Caches are the user's caches, which it can use and not change. Level full only.
@@ -166,7 +169,7 @@ func (p *Policy) checkProtected(path string) error {
 
 func (p *Policy) absolute() []string {
 	var all []string
-	all = append(append(all, p.Read...), p.Write...)
+	all = append(append(append(all, p.Read...), p.Opened...), p.Write...)
 	for _, c := range p.Caches {
 		all = append(all, c.Path, c.Upper, c.Work)
 		if c.Lower != "" {

@@ -56,6 +56,15 @@ func collect(p *policy.Policy) ([]part, error) {
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 	}
+	for _, path := range p.Opened {
+		at, err := landlock.OpenDirect(path)
+		if err != nil {
+			continue
+		}
+		if err := c.mount(path, at, readOnly); err != nil && !isAbsent(err) {
+			return nil, fmt.Errorf("open %s: %w", path, err)
+		}
+	}
 	for _, path := range p.Write {
 		if err := c.tree(path, path, readWrite); err != nil {
 			return nil, fmt.Errorf("open %s: %w", path, err)
@@ -91,6 +100,11 @@ func (c *collector) tree(path, source string, attributes uint64) error {
 	if err != nil {
 		return err
 	}
+	return c.mount(path, at, attributes)
+}
+
+// mount adds a file or tree that is open, and closes it.
+func (c *collector) mount(path string, at int, attributes uint64) error {
 	defer unix.Close(at)
 	fd, err := cloneTree(at, "", attributes)
 	if err != nil {

@@ -50,6 +50,10 @@ type Options struct {
 	Accept func(net.Listener)
 	// Report is told why a command in a sandbox probably failed; nil for no report.
 	Report func(event.SandboxHint)
+	// Outside asks whether later commands can read a path outside of the sandbox, which a command has
+	// named. It returns what the model is told instead of the hint, and reports whether they can; nil if
+	// no one is asked.
+	Outside func(ctx context.Context, path string, argv []string) (message string, opened bool)
 	// Track is told that a command starts, and returns a function for its end. That one returns the
 	// hosts which the proxy of the sandbox refused meanwhile. Nil if there is no proxy.
 	Track func(program string) (end func() (refused []string))
@@ -97,6 +101,9 @@ func New(opts Options) *Skill {
 	}
 	if opts.Report == nil {
 		opts.Report = func(event.SandboxHint) {}
+	}
+	if opts.Outside == nil {
+		opts.Outside = func(context.Context, string, []string) (string, bool) { return "", false }
 	}
 	if opts.Track == nil {
 		opts.Track = func(string) func() []string { return func() []string { return nil } }

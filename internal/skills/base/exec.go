@@ -61,11 +61,12 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		Watch:   notes.write,
 		Now:     s.opts.Now,
 	}
+	argv := append([]string{args.Command}, args.Args...)
 	ended := s.opts.Track(args.Command)
 	outcome, err := s.opts.Commands.Run(ctx, command)
 	refused := ended()
 	if err != nil {
-		if hint := s.explainStart(reach, args.Command, err); hint != "" {
+		if hint := s.explainStart(ctx, reach, argv, err); hint != "" {
 			return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: %s", wording.Cut(args.Command, 200), hint))
 		}
 		return s.refuseStart(args.Command, err, s.fileExists(ctx, cwd, args.Command))
@@ -76,7 +77,7 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 	outcome.Stdout, outcome.Stderr = s.redactOutput(outcome.Stdout), s.redactOutput(outcome.Stderr)
 	var hints []string
 	if !succeeded(outcome) && !outcome.Cancelled {
-		hints = s.explain(reach, args.Command, withoutSecrets(printed, outcome.Stderr.String()), refused)
+		hints = s.explain(ctx, reach, argv, withoutSecrets(printed, outcome.Stderr.String()), refused)
 	}
 	return describe(ctx, outcome, timeout, valueOr(args.Stdout, true), valueOr(args.Stderr, true), hints)
 }

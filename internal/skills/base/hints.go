@@ -1,6 +1,7 @@
 package base
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -15,28 +16,54 @@ import (
 // the model, which would try the same in another way otherwise. The proxy has reported the hosts
 // that it refused, so the model alone is told of these. A proxy outside of the container does not
 // tell this process, which then has to guess.
-func (s *Skill) explain(p *policy.Policy, command, stderr string, refused []string) (messages []string) {
+func (s *Skill) explain(ctx context.Context, p *policy.Policy, argv []string, stderr string, refused []string) (messages []string) {
 	if !p.Restricts() {
 		return nil
 	}
-	add := func(h policy.Hint) {
-		if message := clean(h.Message); !slices.Contains(messages, message) {
+	add := func(text string) {
+		if message := clean(text); !slices.Contains(messages, message) {
 			messages = append(messages, message)
 		}
 	}
 	for _, host := range refused {
-		add(policy.Refused(host, command))
+		add(policy.Refused(host, argv[0]).Message)
 	}
-	for _, h := range policy.Explain(stderr, p, command) {
+	outside := asking{skill: s, argv: argv}
+	for _, h := range policy.Explain(stderr, p, argv[0]) {
 		if h.Kind == policy.HintNetwork && len(refused) > 0 && (h.Host == "" || slices.Contains(refused, h.Host)) {
 			continue
 		}
-		add(h)
-		if !h.ByProxy {
+		message, opened := outside.ask(ctx, h)
+		add(message)
+		if !h.ByProxy && !opened {
 			s.opts.Report(hintEvent(h))
 		}
 	}
 	return messages
+}
+
+// asking asks about the paths outside of the sandbox that one command has named.
+type asking struct {
+	skill  *Skill
+	argv   []string
+	denied bool
+}
+
+// ask returns what the model is told about a hint, and whether the path can be read from now on. After
+// a denial, the other paths of the command are not asked about.
+func (a *asking) ask(ctx context.Context, h policy.Hint) (message string, opened bool) {
+	if h.Kind != policy.HintOutside || a.denied {
+		return h.Message, false
+	}
+	message, opened = a.skill.opts.Outside(ctx, h.Path, a.argv)
+	if message == "" {
+		return h.Message, false
+	}
+	if opened {
+		return message, true
+	}
+	a.denied = true
+	return h.Message + ". " + message, false
 }
 
 // withoutSecrets returns the lines of an output that redaction left as they are. What is left of a
@@ -60,14 +87,18 @@ func withoutSecrets(raw, redacted string) string {
 
 // explainStart says that a program which did not start is outside the sandbox; "" if it is not. The
 // model is not told whether it exists.
-func (s *Skill) explainStart(p *policy.Policy, command string, err error) string {
+func (s *Skill) explainStart(ctx context.Context, p *policy.Policy, argv []string, err error) string {
+	command := argv[0]
 	if !p.Restricts() || !filepath.IsAbs(command) || errors.Is(err, sandbox.ErrInvalid) || errors.Is(err, sandbox.ErrLost) {
 		return ""
 	}
 	for _, h := range policy.Explain("'"+command+"': no such file", p, command) {
 		if h.Kind == policy.HintOutside {
-			s.opts.Report(hintEvent(h))
-			return s.opts.Redact(h.Message)
+			message, opened := (&asking{skill: s, argv: argv}).ask(ctx, h)
+			if !opened {
+				s.opts.Report(hintEvent(h))
+			}
+			return s.opts.Redact(message)
 		}
 	}
 	return ""
