@@ -277,6 +277,7 @@ type bench struct {
 	snapshots            job.Snapshots
 	approvals            Approvals
 	inbox                *Inbox
+	grantedPaths         func(expertKey, skillName string) []string
 	lean                 bool
 	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
 	events               []event.Event                                               // of the newest run
@@ -400,6 +401,8 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 		Snapshots: b.files,
 		Approvals: b.approvals,
 		Inbox:     b.inbox,
+
+		GrantedPaths: b.grantedPaths,
 	}
 	if b.log != nil {
 		parts.Log = b.log

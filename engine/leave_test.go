@@ -75,7 +75,7 @@ func (b *bench) approvalsWritten() (all []string) {
 	for _, r := range b.written() {
 		switch e := r.Event.Body.(type) {
 		case event.ApprovalRequested:
-			all = append(all, fmt.Sprintf("%s? %s", e.Effect.Host, e.ToolCallID))
+			all = append(all, fmt.Sprintf("%s? %s", e.Effect.Host+e.Effect.Path, e.ToolCallID))
 		case event.ApprovalAnswered:
 			all = append(all, fmt.Sprintf("%t by %s %s", e.Allow, e.By, e.ToolCallID))
 		}
