@@ -157,7 +157,7 @@ func (x *execution) coordinate(ctx context.Context) (Result, error) {
 	ctx, limit, cancel := withTimeLimit(ctx, x.spec.Limits.MaxDuration)
 	defer cancel(nil)
 	x.budget.time = limit
-	defer x.inbox.attach(x)()
+	defer x.inbox.Attach(x.takeAnswer)()
 	r := x.newRun(x.spec.Coordinator(), nil)
 	if r.task = x.spec.Input.Query; r.task == "" && st.from != nil {
 		r.task = st.from.State.Task

@@ -36,7 +36,7 @@ type Follower struct {
 	touched   map[string]bool                       // Runs that started a call in their present step
 	limit     *LimitError                           // that the host met
 	decided   map[waitingKey]Decision               // about calls that have not started
-	answers   map[waitingKey]event.ApprovalAnswered // of the user, until the remote engine records them
+	answers   map[waitingKey]event.ApprovalAnswered // of the user in this execution; the remote engine reports them, too
 }
 
 // Follow plans the job and returns its Follower. An error means that the job is invalid and
@@ -111,6 +111,9 @@ func (f *Follower) Records(ctx context.Context) ([][]byte, error) {
 // Append records and publishes an event that the remote engine reports. The error wraps
 // [ErrForged] if no engine running this job would send the event.
 func (f *Follower) Append(e event.Event) (store.Record, error) {
+	if f.isRecorded(e) {
+		return store.Record{Seq: f.recorder.history.last.Seq, Event: e}, nil
+	}
 	mode, err := f.admit(e)
 	if err == nil {
 		e, err = f.admitApproval(e)

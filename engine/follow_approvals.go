@@ -9,9 +9,10 @@ import (
 )
 
 // A Follower with [Parts.Approvals] decides about the calls of the remote engine, from what its own
-// journal says about them. The remote engine asks for the decision, and for the answer of the user,
-// and records what it was told. An event that says something else is forged, and so is the start of a
-// call that was not allowed.
+// journal says about them. The remote engine asks for the decision, and for the answer of the user.
+// The answer is recorded here as soon as it is given. That the remote engine then reports it again,
+// for its own history, adds nothing. An event that says something else is forged, and so is the start
+// of a call that was not allowed.
 
 // CallRequest returns what is decided about a call that the remote engine names.
 func (f *Follower) CallRequest(runID, callID string) (CallRequest, error) {
@@ -46,13 +47,38 @@ func (f *Follower) UserRequest(runID, callID string) (event.Request, error) {
 	return event.Request{}, forged("it asks the user about a call that does not wait")
 }
 
-// Answered notes what the user said to a request, which the remote engine is told.
-func (f *Follower) Answered(request event.Request, answer event.Answer) {
-	if a := request.Approval; a != nil {
-		f.answers[waitingKey{request.RunID, a.Call.ID}] = event.ApprovalAnswered{
-			ToolCallID: a.Call.ID, Digest: a.Digest, Allow: answer.Allow, By: event.ByUser, Scope: answer.Scope, Reason: answer.Reason,
-		}
+// Answer records what the user said about a call, which the remote engine is told. It returns an
+// [*AnswerError] if another answer came first or the call was asked about again.
+func (f *Follower) Answer(answer RunAnswer) error {
+	e, err := f.recorder.history.answerEvent(f.parts.Source, answer.RunID, answer.ApprovalAnswered)
+	if err != nil {
+		return err
 	}
+	mode := recordAndPublish
+	if !f.Begun() { // a listener gets the start of a Run first
+		mode = recordOnly
+	}
+	if _, err := f.write(e, mode); err != nil {
+		return StoreError(err)
+	}
+	f.answers[waitingKey{answer.RunID, answer.ToolCallID}] = answer.ApprovalAnswered
+	return nil
+}
+
+// Answered returns the answer to a call that the remote engine asks the user about, if there is one.
+func (f *Follower) Answered(runID, callID string) (event.ApprovalAnswered, bool) {
+	c, ok := f.openCall(runID, callID)
+	if !ok || c.Answer == nil {
+		return event.ApprovalAnswered{}, false
+	}
+	return *c.Answer, true
+}
+
+// isRecorded reports whether an event is an answer that was recorded when the user gave it.
+func (f *Follower) isRecorded(e event.Event) bool {
+	b, ok := e.Body.(event.ApprovalAnswered)
+	given, known := f.answers[waitingKey{e.RunID, b.ToolCallID}]
+	return ok && known && e.JobID == f.spec.JobID && given.Digest == b.Digest && given.Allow == b.Allow
 }
 
 // openCall returns a call of a Run of this execution that has no result yet.
@@ -102,11 +128,7 @@ func (f *Follower) admitApproval(e event.Event) (event.Event, error) {
 			Expires: expiry(&f.spec, f.parts.Source.Now()),
 		}
 	case event.ApprovalAnswered:
-		key := waitingKey{e.RunID, b.ToolCallID}
-		if own, ok := f.answers[key]; ok && own.Digest == b.Digest && own.Allow == b.Allow {
-			e.Body = own
-			delete(f.answers, key)
-		} else if b.Allow || b.By != event.ByTimeout {
+		if b.Allow || b.By != event.ByTimeout {
 			return e, forged("it reports an answer that the user did not give")
 		}
 	case event.StartToolCall:

@@ -85,7 +85,7 @@ func recordAnswers(ctx context.Context, s store.Store, journal store.Journal, so
 // An Inbox takes answers to approvals while a job runs, from any goroutine. It belongs to one job.
 type Inbox struct {
 	mu      sync.Mutex
-	exec    *execution                             // nil while no job runs
+	take    func(RunAnswer) error                  // records an answer; nil while no job runs
 	waiting map[waitingKey]context.CancelCauseFunc // of questions that the approver is asked
 }
 
@@ -96,17 +96,11 @@ type waitingKey struct{ runID, callID string }
 func (b *Inbox) Answer(answer RunAnswer) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.exec == nil {
+	if b.take == nil {
 		return &AnswerError{answer.ToolCallID, "belongs to a job that has stopped meanwhile"}
 	}
-	var e event.Event
-	var err error
-	b.exec.recorder.view(func(h *History) { e, err = h.answerEvent(b.exec.parts.Source, answer.RunID, answer.ApprovalAnswered) })
-	if err != nil {
+	if err := b.take(answer); err != nil {
 		return err
-	}
-	if _, err := b.exec.recorder.record(e, recordAndPublish); err != nil {
-		return StoreError(err)
 	}
 	if cancel := b.waiting[waitingKey{answer.RunID, answer.ToolCallID}]; cancel != nil {
 		cancel(errAnswered)
@@ -114,20 +108,33 @@ func (b *Inbox) Answer(answer RunAnswer) error {
 	return nil
 }
 
+// takeAnswer records an answer that came from elsewhere.
+func (x *execution) takeAnswer(answer RunAnswer) error {
+	var e event.Event
+	var err error
+	x.recorder.view(func(h *History) { e, err = h.answerEvent(x.parts.Source, answer.RunID, answer.ApprovalAnswered) })
+	if err != nil {
+		return err
+	}
+	_, err = x.recorder.record(e, recordAndPublish)
+	return StoreError(err)
+}
+
 // errAnswered is why the approver need not answer any more.
 var errAnswered = fmt.Errorf("the answer came from elsewhere: %w", ErrNoAnswer)
 
-// attach has the inbox serve an execution, until detach is called.
-func (b *Inbox) attach(x *execution) (detach func()) {
+// Attach has the inbox hand answers to a function that records them, until detach is called. A runtime
+// does this for a job that runs elsewhere.
+func (b *Inbox) Attach(take func(RunAnswer) error) (detach func()) {
 	if b == nil {
 		return func() {}
 	}
-	set := func(x *execution) {
+	set := func(take func(RunAnswer) error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.exec, b.waiting = x, make(map[waitingKey]context.CancelCauseFunc)
+		b.take, b.waiting = take, make(map[waitingKey]context.CancelCauseFunc)
 	}
-	set(x)
+	set(take)
 	return func() { set(nil) }
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
-	"github.com/perstack-go/perstack/job"
 )
 
 // A listener takes answers from other processes, from the first call on that waits for one.
@@ -38,7 +37,7 @@ func (l *listener) on(e event.Event) {
 }
 
 func (l *listener) begin(jobID string) {
-	if !l.idle || l.history.Project.State == "" || l.output.plan.spec.Runtime == job.Docker {
+	if !l.idle || l.history.Project.State == "" {
 		return
 	}
 	l.idle = false
@@ -52,6 +51,9 @@ func (l *listener) begin(jobID string) {
 
 // waits says which calls wait for the user's permission, and how to give it.
 func (o *output) waits(r engine.Result) string {
+	if len(r.Waiting) == 0 {
+		return "the answer came when the job had stopped already; resume with: " + o.opts.again(r.JobID)
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "waiting for your permission for %s:", wording.Count(len(r.Waiting), "tool call"))
 	first := ""

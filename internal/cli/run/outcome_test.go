@@ -30,6 +30,15 @@ func TestExplainLost(t *testing.T) {
 	}
 }
 
+// A job can stop while its last answer is on the way.
+func TestAnsweredWhenItStopped(t *testing.T) {
+	o := outputOf(flags(t, "--runtime docker"), job.Spec{})
+	err := o.end(t.Context(), engine.Result{JobID: "j1", Status: event.StatusStoppedByApproval})
+	if host.ExitCode(err) != host.ExitWaiting || !strings.HasPrefix(err.Error(), "the answer came when the job had stopped already; resume with: perstack run --continue-job j1") {
+		t.Errorf("%v", err)
+	}
+}
+
 // Without a daemon there is another runtime, and only a run is told of it.
 func TestExplainNoEngine(t *testing.T) {
 	o := outputOf(flags(t, "--runtime docker"), job.Spec{})

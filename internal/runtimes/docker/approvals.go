@@ -54,36 +54,94 @@ func (s *session) decide(ctx context.Context, q hostlink.CallQuery, t *talk) err
 
 // ask asks the user about a call. The container asks one thing at a time.
 func (s *session) ask(ctx context.Context, q hostlink.CallQuery, t *talk) error {
+	if given, ok := s.follower.Answered(q.RunID, q.CallID); ok { // in another process
+		return t.send(hostlink.Down{Done: &hostlink.Done{ID: q.ID, Answer: answerOf(given)}})
+	}
 	request, err := s.follower.UserRequest(q.RunID, q.CallID)
 	if err != nil {
 		return err
 	}
-	if s.asking {
+	if s.asked != nil {
 		return errors.New("the container asks the user two things at once")
 	}
 	approver := s.runner.parts.Approver
 	if approver == nil {
 		return t.send(hostlink.Down{Done: &hostlink.Done{ID: q.ID, Answer: &hostlink.Answer{None: true}}})
 	}
-	s.asking = true
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.asked = &question{q.RunID, q.CallID, cancel}
 	s.later(func() func() error {
 		answer, err := approver.Ask(ctx, request)
+		cancel(nil)
 		return func() error {
-			s.asking = false
+			s.asked = nil
+			if err == nil && request.Approval != nil {
+				err = s.record(request, answer)
+			}
 			done := &hostlink.Done{ID: q.ID}
+			given, ok := s.follower.Answered(q.RunID, q.CallID)
+			_, void := errors.AsType[*engine.AnswerError](err)
 			switch {
-			case errors.Is(err, engine.ErrNoAnswer):
+			case ok: // here, or in another process that came first
+				done.Answer = answerOf(given)
+			case void, errors.Is(err, engine.ErrNoAnswer):
 				done.Answer = &hostlink.Answer{None: true}
 			case err != nil:
 				s.approverErr = err
 				done.Error = err.Error()
 			default:
-				s.follower.Answered(request, answer)
-				done.Answer = &hostlink.Answer{Text: answer.Text, Allow: answer.Allow, Scope: answer.Scope, Reason: answer.Reason}
+				done.Answer = &hostlink.Answer{Text: answer.Text}
 			}
 			return t.send(hostlink.Down{Done: done})
 		}
 	})
+	return nil
+}
+
+// A question is what the user is asked.
+type question struct {
+	runID, callID string
+	end           context.CancelCauseFunc // when the answer comes from elsewhere
+}
+
+func answerOf(given event.ApprovalAnswered) *hostlink.Answer {
+	return &hostlink.Answer{Allow: given.Allow, Scope: given.Scope, Reason: given.Reason}
+}
+
+// record records what the user said at the terminal.
+func (s *session) record(request event.Request, answer event.Answer) error {
+	a := request.Approval
+	return s.follower.Answer(engine.RunAnswer{RunID: request.RunID, ApprovalAnswered: event.ApprovalAnswered{
+		ToolCallID: a.Call.ID, Digest: a.Digest, Allow: answer.Allow, By: event.ByUser, Scope: answer.Scope, Reason: answer.Reason,
+	}})
+}
+
+// takeAnswer records an answer of the user that comes from another process. It is called from any
+// goroutine, and waits for that of the session.
+func (s *session) takeAnswer(answer engine.RunAnswer) error {
+	result := make(chan error, 1)
+	select {
+	case s.answers <- func() { result <- s.pass(answer) }:
+		return <-result
+	case <-s.over:
+		return &engine.AnswerError{ToolCallID: answer.ToolCallID, Problem: "belongs to a job that has stopped meanwhile"}
+	}
+}
+
+// pass records an answer and tells the container: as what the user said to its question, if this one
+// is open. Before the container is there, the history that it gets says enough.
+func (s *session) pass(answer engine.RunAnswer) error {
+	if err := s.follower.Answer(answer); err != nil {
+		return err
+	}
+	switch q := s.asked; {
+	case q != nil && q.runID == answer.RunID && q.callID == answer.ToolCallID:
+		q.end(engine.ErrNoAnswer)
+	case s.talk != nil:
+		if err := s.talk.send(hostlink.Down{Answered: &answer}); err != nil {
+			s.log.Debug("the container could not be told an answer", "error", err)
+		}
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
+	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
@@ -31,7 +32,13 @@ func (f hostApprover) Ask(_ context.Context, req event.Request) (event.Answer, e
 
 // callsTools is an honest container whose model calls the tools read, write and push.
 func (s *stage) callsTools(ran *[]string) func(io.Reader, io.Writer) {
-	cassette, err := replay.Parse("answers", []byte("[[turn]]\n[[turn.call]]\ntool = 'read'\n[[turn.call]]\ntool = 'write'\n[[turn.call]]\ntool = 'push'\n[[turn]]\ntext = 'done'\n"))
+	return s.playsScript("[[turn]]\n[[turn.call]]\ntool = 'read'\n[[turn.call]]\ntool = 'write'\n[[turn.call]]\ntool = 'push'\n[[turn]]\ntext = 'done'\n",
+		func(tool string) { *ran = append(*ran, tool) })
+}
+
+// playsScript is an honest container whose model plays a script, with the tools read, write and push.
+func (s *stage) playsScript(script string, call func(tool string)) func(io.Reader, io.Writer) {
+	cassette, err := replay.Parse("answers", []byte(script))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -45,12 +52,15 @@ func (s *stage) callsTools(ran *[]string) func(io.Reader, io.Writer) {
 		_ = conn.Send(passed)
 		_, err = engine.Execute(s.t.Context(), conn.Document().Spec, engine.Parts{
 			Model: replay.New(cassette), Store: conn.Store(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Lean: true,
-			Approvals: conn, Approver: conn,
-		}, func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
+			Approvals: conn, Approver: conn, Inbox: conn.Inbox(),
+		}, func(ctx context.Context, request engine.SkillRequest) (*skill.Toolbox, error) {
 			var all []skill.Source
+			for _, d := range request.Delegates {
+				all = append(all, skill.Source{Skill: delegate.New(d)})
+			}
 			for _, name := range []string{"read", "write", "push"} {
 				all = append(all, skill.Source{Skill: skill.Func(name, name, func(context.Context, struct{}) (string, error) {
-					*ran = append(*ran, name)
+					call(name)
 					return "ok", nil
 				})})
 			}

@@ -123,6 +123,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	s := newSession(r, follower)
+	defer r.parts.Inbox.Attach(s.takeAnswer)()
 	defer s.close()
 	defer func() { // the container is gone
 		if storeErr := follower.StoreLastFiles(); err == nil {

@@ -27,7 +27,8 @@ type session struct {
 
 	replies     chan func() error // what is left to do for requests of the container
 	deciding    int               // decisions that are not made yet
-	asking      bool              // the user is asked
+	asked       *question         // what the user is asked; nil if nothing
+	answers     chan func()       // to do for answers of other processes
 	approverErr error
 
 	written int64 // bytes of the journal
@@ -41,10 +42,14 @@ type session struct {
 	started bool     // the self-test is passed, and the engine at work
 	stopped bool     // the engine was told to stop because of a limit that the host met
 	end     *hostlink.End
+	talk    *talk // nil before the container has started
 }
 
 func newSession(r *runner, f *engine.Follower) *session {
-	return &session{runner: r, follower: f, log: r.parts.Log, notes: make(chan event.Body), over: make(chan struct{}), replies: make(chan func() error)}
+	return &session{
+		runner: r, follower: f, log: r.parts.Log,
+		notes: make(chan event.Body), over: make(chan struct{}), replies: make(chan func() error), answers: make(chan func()),
+	}
 }
 
 func (s *session) close() { close(s.over) }
@@ -57,7 +62,7 @@ func (s *session) report(body event.Body) {
 	}
 }
 
-// while takes notes until work is done.
+// while takes notes, and answers of the user, until work is done.
 func (s *session) while(work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -65,6 +70,8 @@ func (s *session) while(work func() error) error {
 		select {
 		case body := <-s.notes:
 			s.note(body)
+		case take := <-s.answers:
+			take()
 		case err := <-done:
 			return err
 		}
@@ -118,15 +125,6 @@ type place interface {
 // live starts the container and stays with it until it has ended. Failed has a value when
 // a part of the isolation is gone.
 func (s *session) live(ctx context.Context, site place, failed <-chan error, document *hostlink.Document) (engine.Result, error) {
-	records, err := s.follower.Records(ctx)
-	if err != nil {
-		return engine.Result{}, err
-	}
-	document.Records = int64(len(records))
-	opening, err := hostlink.Encode(hostlink.Down{Document: document})
-	if err != nil {
-		return engine.Result{}, err
-	}
 	var c *Container
 	if err := s.while(func() (err error) {
 		c, err = site.Start(ctx)
@@ -134,14 +132,30 @@ func (s *session) live(ctx context.Context, site place, failed <-chan error, doc
 	}); err != nil {
 		return engine.Result{}, cause(ctx, err)
 	}
-	talk := newTalk(c, append([][]byte{opening}, records...))
-	why := s.attend(ctx, talk, failed)
+	first, err := s.opening(ctx, document)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	s.talk = newTalk(c, first)
+	why := s.attend(ctx, s.talk, failed)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
-	if err := s.while(func() error { return leave(stopping, site, talk, why) }); err != nil {
+	if err := s.while(func() error { return leave(stopping, site, s.talk, why) }); err != nil {
 		s.log.Debug("the container could not be stopped", "error", err)
 	}
 	return s.settle(ctx, why)
+}
+
+// opening returns the first lines for the container: the document, and the history as it is now. The
+// user can have answered while the container was made.
+func (s *session) opening(ctx context.Context, document *hostlink.Document) ([][]byte, error) {
+	records, err := s.follower.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	document.Records = int64(len(records))
+	line, err := hostlink.Encode(hostlink.Down{Document: document})
+	return append([][]byte{line}, records...), err
 }
 
 // leave waits for a container that has said that it ends, and ends any other.
@@ -198,7 +212,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 			if err := s.take(ctx, up, t); err != nil {
 				return err
 			}
-			total.pause(s.asking)
+			total.pause(s.asked != nil)
 			quiet = false
 			idle.Reset(s.runner.container().IdleTimeout)
 			if s.started {
@@ -208,7 +222,9 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 			if err := reply(); err != nil {
 				return err
 			}
-			total.pause(s.asking)
+			total.pause(s.asked != nil)
+		case take := <-s.answers:
+			take()
 		case body := <-s.notes:
 			s.note(body)
 		case err := <-failed:

@@ -36,6 +36,8 @@ type stage struct {
 
 	approvals engine.Approvals
 	approver  engine.Approver
+	inbox     engine.Inbox
+	starting  func() // called before the container starts
 }
 
 const stageJob = "job"
@@ -87,6 +89,7 @@ func (s *stage) run(ctx context.Context, act func(in io.Reader, out io.Writer)) 
 	}
 	defer f.Close()
 	session := newSession(&runner{spec: s.spec, parts: parts}, f)
+	defer s.inbox.Attach(session.takeAnswer)()
 	defer session.close()
 	return session.live(ctx, &stagePlace{s, act}, nil, s.document(f))
 }
@@ -97,6 +100,9 @@ type stagePlace struct {
 }
 
 func (p *stagePlace) Start(context.Context) (*Container, error) {
+	if p.starting != nil {
+		p.starting()
+	}
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	exited, stopped := make(chan Exit, 1), p.stopped

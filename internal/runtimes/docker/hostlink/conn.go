@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/store"
 )
@@ -23,6 +24,8 @@ type Conn struct {
 
 	sending sync.Mutex
 	ended   bool // the end was sent
+
+	inbox engine.Inbox
 
 	mu      sync.Mutex
 	last    int64 // number of the newest request
@@ -92,6 +95,9 @@ func (c *Conn) Gone() <-chan struct{} { return c.gone }
 // something is written to it.
 func (c *Conn) Store() store.Store { return (*hostStore)(c) }
 
+// Inbox takes the answers of the user that the host passes on.
+func (c *Conn) Inbox() *engine.Inbox { return &c.inbox }
+
 // Serve passes on what the host says, until the host goes away.
 func (c *Conn) Serve() error {
 	defer c.hangUp()
@@ -110,6 +116,10 @@ func (c *Conn) Serve() error {
 		switch {
 		case down.Done != nil:
 			c.answer(*down.Done)
+		case down.Answered != nil:
+			// On its own goroutine, because the host must be heard meanwhile. If the answer does not
+			// count any more, the host is asked when the call is.
+			go func() { _ = c.inbox.Answer(*down.Answered) }()
 		case down.Stop != nil:
 			select {
 			case c.stopped <- *down.Stop:

@@ -21,7 +21,7 @@ import (
 
 // Protocol is the version of what passes between host and container. Both sides are the
 // same program as a rule; a base image or a release can bring another.
-const Protocol = 4
+const Protocol = 5
 
 // A Document is all that a container needs to run a job, in one piece: the Spec, addresses
 // and secrets.

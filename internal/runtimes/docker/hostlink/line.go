@@ -3,6 +3,7 @@ package hostlink
 import (
 	"time"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
@@ -108,7 +109,9 @@ type Down struct {
 	Document *Document `json:"document,omitzero"`
 	Done     *Done     `json:"done,omitzero"`
 	Stop     *Stop     `json:"stop,omitzero"`
-	Alive    bool      `json:"alive,omitzero"`
+	// Answered is what the user said about a call that the engine does not ask about now.
+	Answered *engine.RunAnswer `json:"answered,omitzero"`
+	Alive    bool              `json:"alive,omitzero"`
 }
 
 // A Done answers a request.

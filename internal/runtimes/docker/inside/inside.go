@@ -211,6 +211,7 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		Container: w.container(),
 		Approvals: w.conn,
 		Approver:  w.conn,
+		Inbox:     w.conn.Inbox(),
 		Done:      func(r engine.Result) { result = r },
 	}
 	if d.Discover {
