@@ -168,6 +168,11 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 			if err := h.CheckReach(&is.Reach); err != nil {
 				return err
 			}
+			if opts.Flags.Approvals.AllowAll {
+				if err := h.RefuseInJob(cmd, "--allow-all"); err != nil {
+					return err
+				}
+			}
 			opts.Flags.WritableWorkspace = cmd.Flags().Changed("read-only-workspace") && !is.Container.ReadOnlyWorkspace
 			if reasoning != "" {
 				var err error

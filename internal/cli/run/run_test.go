@@ -80,6 +80,20 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// A program that a job runs can start a job, and cannot answer all questions of it with yes.
+func TestAllowAllInJob(t *testing.T) {
+	h := &host.Host{Supervised: func() bool { return true }}
+	for _, args := range [][]string{{"w", "q"}, {"w", "q", "--allow-all"}} {
+		cmd := New(h, func(context.Context, *Options) error { return nil })
+		cmd.SetArgs(args)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.ExecuteContext(t.Context())
+		if refused := host.ExitCode(err) == host.ExitUsage && strings.Contains(err.Error(), "run --allow-all is for you"); refused != (len(args) == 3) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	for _, args := range []string{"--max-steps 0", "--max-steps -1", "--max-steps x", "--max-retries -1", "--timeout -1", "--timeout 9223372036854775807", "--timeout 12abc",
 		"--max-workspace-bytes 0", "--max-workspace-bytes -1", "--max-workspace-bytes 1GB", "--max-workspace-bytes 9223372036854775808"} {
