@@ -203,6 +203,23 @@ func (d Dir) Chmod(mode uint16) error {
 	return nil
 }
 
+// isPlain reports whether permissions of a file or a directory can be changed: it has the device and
+// the inode of a stamp, and no other name.
+func isPlain(st *unix.Stat_t, is Stamp) bool {
+	now := info(st)
+	return now.Stamp.Device == is.Device && now.Stamp.Inode == is.Inode &&
+		(now.Kind == Directory || now.Kind == File && now.Names == 1)
+}
+
+// changeBits returns a mode with its permission bits set or cleared.
+func changeBits(st *unix.Stat_t, bits uint16, on bool) uint32 {
+	mode := uint32(st.Mode) & 0o7777 //nolint:unconvert // the types differ between systems
+	if on {
+		return mode | uint32(bits)
+	}
+	return mode &^ uint32(bits)
+}
+
 // Sync makes the entries of the directory durable, where the file system can.
 func (d Dir) Sync() error {
 	if err := unix.Fsync(d.fd); err != nil && err != unix.EINVAL && err != unix.ENOTSUP {

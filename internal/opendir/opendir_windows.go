@@ -202,5 +202,8 @@ func (d Dir) MoveTo(to Dir, name, as string) error {
 // Chmod sets the permission bits of the directory.
 func (d Dir) Chmod(mode uint16) error { return d.root.Chmod(".", fs.FileMode(mode)) }
 
+// SetBits does nothing: there are no such bits that keep the owner out.
+func (d Dir) SetBits(string, Stamp, uint16, bool) error { return nil }
+
 // Sync does nothing: Windows keeps directory entries in its own log.
 func (d Dir) Sync() error { return nil }

@@ -298,6 +298,29 @@ func (f *fixture) list(dir string) map[string]string {
 	return all
 }
 
+// modes returns the modes of everything in the workspace, including what cannot be read.
+func (f *fixture) modes() map[string]string {
+	f.t.Helper()
+	all := map[string]string{}
+	var walk func(dir string)
+	walk = func(dir string) {
+		info, err := os.Lstat(dir)
+		f.check(err)
+		all[dir] = info.Mode().String()
+		if info.IsDir() {
+			f.check(os.Chmod(dir, 0o700))
+			names, err := os.ReadDir(dir)
+			f.check(err)
+			for _, e := range names {
+				walk(filepath.Join(dir, e.Name()))
+			}
+			f.check(os.Chmod(dir, info.Mode()))
+		}
+	}
+	walk(f.dir)
+	return all
+}
+
 // same compares the workspace with a copy of it.
 func (f *fixture) same(copied, when string) {
 	f.t.Helper()

@@ -106,7 +106,14 @@ func (s *Session) look(ctx context.Context, p *Plan, target snapshot.Tree) (err 
 	if err != nil {
 		return err
 	}
-	p.taker = s.files.Taker(s.Workspace, runtimes.SnapshotOptions(s.spec, capturesEnv(target, last)))
+	o := runtimes.SnapshotOptions(s.spec, capturesEnv(target, last))
+	// What a job has made unreadable is read all the same, or it could not be restored. What the
+	// target does not have, because it was so before, is left alone.
+	o.Unlock = func(path string) bool {
+		e, ok := target[path]
+		return !(ok && !e.Captured()) && !target.LeftOut(path)
+	}
+	p.taker = s.files.Taker(s.Workspace, o)
 	if p.now, err = p.taker.Take(ctx); err != nil {
 		return err
 	}

@@ -57,8 +57,8 @@ func TestAwkwardFiles(t *testing.T) {
 	}
 }
 
-// A file that its user cannot read is not stored. If the job did nothing to it, nothing is refused;
-// else undo says why it cannot go back.
+// A file that its user cannot read is not stored. If the job did nothing to it, nothing is refused.
+// What the job has made unreadable is restored.
 func TestUnreadableFiles(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads every file; CI runs the tests as another user")
@@ -83,6 +83,15 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 	p.must("undo", jobID, "--force")
 	if got := p.sh("cat a closed/c"); got != "old\nc\n" {
+		t.Errorf("undone: %q", got)
+	}
+
+	// The job closes a file and a directory.
+	if code, out := p.runOnce([]string{"for f in a closed/c closed/d; do echo new > $f; done; chmod 000 a closed"}, "--continue-job", jobID); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	p.must("undo", jobID)
+	if got := p.sh("cat a closed/*; stat -c %a a closed"); got != "old\nc\n644\n755\n" {
 		t.Errorf("undone: %q", got)
 	}
 }

@@ -239,6 +239,9 @@ func (a *applier) open(path string) (opendir.Dir, error) {
 			end = at + i
 		}
 		sub, err := d.Sub(path[at:end])
+		if errors.Is(err, fs.ErrPermission) {
+			sub, err = a.unlock(d, path[at:end], path[:end])
+		}
 		if d != a.root {
 			d.Close()
 		}
@@ -257,6 +260,22 @@ func (a *applier) open(path string) (opendir.Dir, error) {
 		return d, err
 	}
 	return d, nil
+}
+
+// unlock opens a directory that its mode closes, and makes it writable until the end.
+func (a *applier) unlock(in opendir.Dir, name, path string) (opendir.Dir, error) {
+	is, err := in.Stat(name)
+	if err != nil || is.Kind != snapshot.Directory {
+		return opendir.Dir{}, errDirectory
+	}
+	was, _ := a.taker.Stamp(path)
+	if err := in.SetBits(name, was, 0o700, true); err != nil {
+		return opendir.Dir{}, err
+	}
+	if _, ok := a.modes[path]; !ok {
+		a.modes[path] = is.Mode
+	}
+	return in.Sub(name)
 }
 
 // sameDirectory checks that an open directory is the one that the snapshot saw, or that it was made

@@ -2,6 +2,7 @@ package rewind
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
@@ -41,12 +42,23 @@ func WorkOf(store *snapshot.Store, states []State) (Work, error) {
 				return nil, err
 			}
 		}
+		var opened string // a directory of the job that could not be read before
 		for _, c := range changes {
 			was := all[c.Path]
 			part := was.at(i)
-			if back >= 0 && snapshot.Same(c.After, entry(target, c.Path)) {
+			switch in := opened != "" && strings.HasPrefix(c.Path, opened+"/"); {
+			case back >= 0 && snapshot.Same(c.After, entry(target, c.Path)):
 				part = was.at(back)
-			} else {
+			case in, revealed(c):
+				// Nothing changed: the state before did not have what the job had made unreadable.
+				if part.own = part.own || in; !part.own {
+					continue
+				}
+				part.left = c.After
+				if !in && c.After.Kind == snapshot.Directory {
+					opened = c.Path
+				}
+			default:
 				part.mixed = part.mixed || states[i].Others
 				if states[i].Job {
 					part.left, part.own = c.After, true
@@ -63,6 +75,13 @@ func WorkOf(store *snapshot.Store, states []State) (Work, error) {
 		}
 	}
 	return work, nil
+}
+
+// revealed reports whether a change only shows what was there: its mode kept it from being read. A
+// restore that is killed can leave it readable.
+func revealed(c snapshot.Change) bool {
+	return c.Before != nil && c.After != nil && !c.Before.Captured() && c.Before.Closed() && c.After.Captured() &&
+		c.Before.Kind == c.After.Kind && (c.Before.Mode^c.After.Mode)&^0o500 == 0 && c.Before.Size == c.After.Size
 }
 
 // A past is what happened to one path, one entry for each state that changed it.

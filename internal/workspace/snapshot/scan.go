@@ -43,6 +43,7 @@ type scan struct {
 	young   int64 // what changed after this has to be read again
 	ends    time.Time
 	pending []pendingFile
+	opened  []lockedDir
 	ticks   int
 }
 
@@ -165,6 +166,7 @@ func (s *scan) enter(ctx context.Context, parent opendir.Dir, path string, at pl
 	if s.result.Incomplete == "entries" || s.late() {
 		return leave("the snapshot is incomplete")
 	}
+	s.unlock(parent, path, child)
 	d, err := parent.Sub(child.entry.Name)
 	if err != nil {
 		return leave(reason(err))

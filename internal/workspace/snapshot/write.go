@@ -181,7 +181,7 @@ func (w *writing) read(d opendir.Dir, f pendingFile) (stable bool, err error) {
 		}
 		return true, err
 	}
-	file, err := d.Read(f.node.entry.Name)
+	file, err := w.readLocked(d, f)
 	if err != nil {
 		return false, err
 	}
