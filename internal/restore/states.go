@@ -2,6 +2,7 @@ package restore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +18,12 @@ func Name(s engine.FileState) string { return "s" + strconv.FormatInt(s.Seq, 10)
 // A TargetError says that a job has no checkpoint or snapshot of a name, or several.
 type TargetError struct {
 	Job, Name string
-	Several   bool
+	Matches   []string // the checkpoints that begin with the name, if there are several
 }
 
 func (e *TargetError) Error() string {
-	if e.Several {
-		return fmt.Sprintf("several checkpoints of job %s begin with %s; write more of it", e.Job, e.Name)
+	if len(e.Matches) > 0 {
+		return fmt.Sprintf("several checkpoints of job %s begin with %s: %s", e.Job, e.Name, strings.Join(e.Matches, " "))
 	}
 	return fmt.Sprintf("job %s has no checkpoint or snapshot %s", e.Job, e.Name)
 }
@@ -45,7 +46,8 @@ func Find(h *engine.History, name string) (engine.FileState, error) {
 	return at(h, point.Seq)
 }
 
-// FindCheckpoint returns the id of the checkpoint that begins with a text.
+// FindCheckpoint returns the id of the checkpoint that a text names: the whole id, or a beginning that
+// no other one has. All commands find checkpoints by it.
 func FindCheckpoint(h *engine.History, text string) (string, error) {
 	var found []string
 	for _, id := range h.Checkpoints() {
@@ -56,8 +58,12 @@ func FindCheckpoint(h *engine.History, text string) (string, error) {
 			found = append(found, id)
 		}
 	}
-	if len(found) != 1 || text == "" {
-		return "", &TargetError{h.Job.ID, text, len(found) > 1}
+	switch {
+	case text == "" || len(found) == 0:
+		return "", &TargetError{Job: h.Job.ID, Name: text}
+	case len(found) > 1:
+		slices.Sort(found)
+		return "", &TargetError{h.Job.ID, text, found}
 	}
 	return found[0], nil
 }

@@ -167,6 +167,8 @@ func (j *Job) Explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &target) && len(target.Matches) > 0:
+		return host.Usagef("%w; write more of the id", err)
 	case errors.As(err, &target):
 		return host.Usagef("%w; %s lists the checkpoints", err, j.Again("log"))
 	case errors.Is(err, restore.ErrNoFiles):

@@ -3,22 +3,28 @@ package log
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/restore"
 )
 
 // printCheckpoint shows the state after a step.
 func (v *survey) printCheckpoint(out *bufio.Writer) error {
-	point, ok := v.history.At(v.opts.Checkpoint)
+	id, err := restore.FindCheckpoint(v.history, v.opts.Checkpoint)
+	several, ok := errors.AsType[*restore.TargetError](err)
 	switch {
-	case !ok && v.damage != nil:
+	case ok && len(several.Matches) > 0:
+		return host.Usagef("%w; write more of the id", err)
+	case err != nil && v.damage != nil:
 		return v.damage // it can be behind the damage
-	case !ok:
+	case err != nil:
 		return host.Usagef("checkpoint not found: %s; %s log %s shows the checkpoints of the job", v.opts.Checkpoint, v.opts.command(), v.jobID)
 	}
+	point, _ := v.history.At(id)
 	cp := point.State.Checkpoint()
 	if v.opts.JSON {
 		return writeJSON(event.NewWriter(out), cp)

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/restore"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
@@ -56,6 +59,9 @@ func (o *Options) target(jobID string, history *engine.History) (*target, error)
 	if history.Job.Imported != nil {
 		return nil, o.hint(&engine.JobError{Problem: engine.JobImported, JobID: jobID})
 	}
+	if err := o.completeCheckpoint(history); err != nil {
+		return nil, err
+	}
 	t := &target{jobID: jobID, from: o.ResumeFrom, history: history, expertKey: cmp.Or(o.Expert, history.Job.CoordinatorExpertKey)}
 	if point, ok := history.Origin(o.ResumeFrom); ok && o.ResumeFrom != "" {
 		if err := o.checkExpert(point.State.Expert); err != nil {
@@ -93,9 +99,24 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 	return newest, err
 }
 
+// completeCheckpoint replaces the beginning of a checkpoint's id by the id. If there is no such
+// checkpoint, the engine says so.
+func (o *Options) completeCheckpoint(history *engine.History) error {
+	id, err := restore.FindCheckpoint(history, o.ResumeFrom)
+	if err == nil {
+		o.ResumeFrom = id
+	}
+	if several, ok := errors.AsType[*restore.TargetError](err); ok && len(several.Matches) > 0 {
+		return host.Usagef("%w; write more of the id", err)
+	}
+	return nil
+}
+
 // jobWithCheckpoint finds the job that a checkpoint belongs to.
 func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (*target, error) {
 	var unread error
+	var matches []string
+	var in *engine.History
 	for job, err := range s.Jobs(ctx) {
 		var history *engine.History
 		if err == nil {
@@ -105,11 +126,23 @@ func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (*target,
 			unread = cmp.Or(unread, err)
 			continue
 		}
-		if _, ok := history.At(o.ResumeFrom); ok {
+		id, err := restore.FindCheckpoint(history, o.ResumeFrom)
+		if id == o.ResumeFrom {
 			return o.target(job.ID, history)
 		}
+		if several, ok := errors.AsType[*restore.TargetError](err); ok {
+			matches = append(matches, several.Matches...)
+			continue
+		}
+		matches, in = append(matches, id), history
 	}
-	if unread != nil {
+	switch {
+	case len(matches) == 1:
+		return o.target(in.Job.ID, in)
+	case len(matches) > 1:
+		slices.Sort(matches)
+		return nil, host.Usagef("several checkpoints begin with %s: %s; write more of the id", o.ResumeFrom, strings.Join(matches, " "))
+	case unread != nil:
 		return nil, fmt.Errorf("checkpoint %s not found, and not every job can be read: %w", o.ResumeFrom, unread)
 	}
 	return nil, host.Usagef("checkpoint %s not found in any job; perstack log <job> lists the checkpoints", o.ResumeFrom)
