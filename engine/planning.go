@@ -29,6 +29,9 @@ const (
 // Planning reports whether the Run only plans.
 func (s State) Planning() bool { return s.plan == planIsOpen }
 
+// PlanAccepted reports whether the Run only planned, until the user accepted a plan.
+func (s State) PlanAccepted() bool { return s.plan == planIsAccepted }
+
 // afterStart returns the stage after the start of a Run.
 func (p planStage) afterStart(b event.StartRun) planStage {
 	switch {
@@ -49,13 +52,18 @@ func (p planStage) withoutAnswer() planStage {
 }
 
 // onlyPlans reports whether a Run that starts only plans. What the Spec says counts for the first
-// start of the coordinator: later, the user can have accepted a plan.
+// start of the coordinator, unless it resumes after a plan was accepted: a new query needs a new plan.
 func (r *run) onlyPlans(st start) bool {
 	if r.parent != nil {
 		s, _ := r.recorder.state(r.parent.runID)
 		return s.Planning()
 	}
-	return r.state.phase == notStarted && r.spec.Approvals.Plan || st.from != nil && st.from.State.Planning()
+	var from State
+	if st.from != nil {
+		from = st.from.State
+	}
+	asked := r.spec.Approvals.Plan && r.state.phase == notStarted && (st.query != "" || from.plan != planIsAccepted)
+	return asked || from.Planning()
 }
 
 // endPlanning starts the skills again, with their usual rights.

@@ -190,6 +190,11 @@ func TestPlanAcceptedByOthers(t *testing.T) {
 	if h.runs[r.RunID].Planning() {
 		t.Fatal("it plans still")
 	}
+	b.planned = nil
+	b.must(job.Input{Continue: true}) // with the same Spec
+	if want := []bool{false}; !slices.Equal(b.planned, want) {
+		t.Errorf("resumed after the plan was accepted, it plans again: %v", b.planned)
+	}
 	h.forgetAnswers()
 	if p, ok := h.Origin(""); !ok || !p.State.Planning() {
 		t.Error("the word of an unsealed journal counts")

@@ -34,7 +34,7 @@ var differences = []difference{
 		why: "no answer was recorded: the model is asked again, as if for the first time",
 	},
 	{
-		after: []event.Type{"callTools", "startToolCall", "endToolCall", "resumeToolCalls"}, extra: "resumeToolCalls",
+		after: []event.Type{"callTools", "startToolCall", "endToolCall", "planAccepted", "resumeToolCalls"}, extra: "resumeToolCalls",
 		why: "the calls without a result continue; one with effects that had begun is answered with the unknown outcome",
 	},
 	{

@@ -24,6 +24,7 @@ type Job struct {
 	MaxSteps    int
 	MaxParallel int // Runs at once
 	MaxDepth    int
+	Plan        bool           // the job only plans until another process accepts its plan
 	Approvals   bool           // calls with effects wait until another process allows them
 	Files       bool           // states of the workspace are stored; every call changes files
 	OwnSteps    map[string]int // limits of single Experts, by key
@@ -58,6 +59,7 @@ var (
 	act      = call{tool: actTool}
 	slow     = call{tool: slowTool}
 	question = call{tool: "question"}
+	propose  = call{tool: "proposePlan", args: map[string]string{"plan": "1. Act."}}
 	complete = call{tool: event.CompletionTool, args: map[string]string{}}
 )
 
@@ -121,6 +123,14 @@ func Alone() []Job {
 				does(look, act, act),
 				does(act),
 				says("Allowed and worked."),
+			}},
+		},
+		{
+			Name: "plan", Query: "work", Coordinator: "lead", Plan: true,
+			Plans: map[string][]turn{"lead": {
+				does(look, propose),
+				does(act),
+				says("Planned and worked."),
 			}},
 		},
 		{

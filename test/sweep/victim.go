@@ -21,6 +21,7 @@ import (
 	baseskill "github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
+	"github.com/perstack-go/perstack/internal/skills/proposal"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -218,6 +219,7 @@ func (v *victim) spec(input job.Input) job.Spec {
 		Workspace: job.Workspace{Dir: v.files.Path()},
 	}
 	s.Limits = job.Limits{MaxParallel: v.job.MaxParallel, MaxDepth: v.job.MaxDepth, MaxRetries: 5}
+	s.Approvals.Plan = v.job.Plan
 	s.Limits.MaxSteps = cmp.Or(v.job.MaxSteps, 1000)
 	return s
 }
@@ -249,6 +251,9 @@ func (v *victim) skills(ctx context.Context, req engine.SkillRequest) (*skill.To
 	all := []skill.Skill{baseskill.New(baseskill.Options{Workspace: v.files}), &evidenceSkill{v.ran, v.branch, v.careless}}
 	for _, e := range req.Delegates {
 		all = append(all, delegate.New(e))
+	}
+	if req.Plan {
+		all = append(all, proposal.New())
 	}
 	if !req.Delegated {
 		all = append(all, interactive.New(&expert.Skill{Name: "user", Tools: []expert.InteractiveTool{

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -100,9 +101,6 @@ func (pl *plan) checkFlags() error {
 		}
 		return nil
 	}
-	if pl.onlyPlans() {
-		return host.Usagef("a job that only plans runs with --runtime local, not %s", runtime)
-	}
 	if is.Sandbox != "" {
 		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
 	}
@@ -110,6 +108,27 @@ func (pl *plan) checkFlags() error {
 		return host.Usagef("%s goes with --runtime local, not %s", given[0], runtime)
 	}
 	return pl.checkHanded(is.Env)
+}
+
+// checkPlan says if the job only plans, and refuses what does not go with it. A job that is continued
+// can have started so.
+func (pl *plan) checkPlan() error {
+	var from engine.State
+	if h := pl.target.history; h != nil {
+		if point, ok := h.Origin(pl.opts.ResumeFrom); ok {
+			from = h.Root(point).State
+		}
+	}
+	switch asked := pl.spec.Approvals.Plan; {
+	case asked && from.PlanAccepted() && !pl.opts.HasQuery && pl.opts.QueryFile == "":
+		return host.Usagef("the plan of job %s was accepted; give a new query to plan again, or leave out --plan", pl.target.jobID)
+	case !asked && !from.Planning():
+		return nil
+	case pl.spec.Runtime == job.Docker:
+		return host.Usagef("a job that only plans runs with --runtime local, not %s", pl.spec.Runtime)
+	}
+	pl.say("the job only plans: it can change no file until you accept a plan")
+	return nil
 }
 
 // checkHanded refuses variables that commands may not have, or that are not set. What

@@ -59,25 +59,12 @@ func makeSpec(ctx context.Context, o *Options, p *project, t *target) (*plan, er
 	if spec.Approvals.AllowAll {
 		pl.say("--allow-all: every tool call that would be asked about is allowed; rules that deny still hold")
 	}
-	if pl.onlyPlans() {
-		pl.say("the job only plans: it can change no file until you accept a plan")
-	}
-	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkOwnModels, pl.checkWorkspace, func() error { return pl.checkSandbox(ctx) }, pl.checkSkills, pl.checkPrice} {
+	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkPlan, pl.checkOwnModels, pl.checkWorkspace, func() error { return pl.checkSandbox(ctx) }, pl.checkSkills, pl.checkPrice} {
 		if err := check(); err != nil {
 			return nil, err
 		}
 	}
 	return pl, nil
-}
-
-// onlyPlans reports whether the job starts without the right to change anything. One that is continued
-// can have started so.
-func (pl *plan) onlyPlans() bool {
-	if pl.spec.Approvals.Plan || pl.target.history == nil {
-		return pl.spec.Approvals.Plan
-	}
-	from, ok := pl.target.history.Origin(pl.opts.ResumeFrom)
-	return ok && pl.target.history.Root(from).State.Planning()
 }
 
 // say prints a line that the user should know, once.
