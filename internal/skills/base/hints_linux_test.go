@@ -1,6 +1,7 @@
 package base_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -93,5 +94,61 @@ func TestExecOutside(t *testing.T) {
 	b.mustFail("exec", object{"command": "absent-program"}, "command_not_found")
 	if len(told) != 2 {
 		t.Errorf("told %+v", told)
+	}
+}
+
+// Paths outside the sandbox are asked about when a command has failed. What was opened is no hint for
+// the Run, and after a denial the command's other paths are not asked about.
+func TestExecAsksOutside(t *testing.T) {
+	var asked, told []string
+	b, _ := locked(t, mayWrite, func(o *base.Options) {
+		o.Report = func(h event.SandboxHint) { told = append(told, h.Path) }
+		o.Outside = func(_ context.Context, path string, argv []string) (string, bool) {
+			asked = append(asked, path+" "+strings.Join(argv, " "))
+			switch {
+			case strings.Contains(path, "yes"):
+				return "it can be read now", true
+			case strings.Contains(path, "no"):
+				return "denied by the user", false
+			}
+			return "", false
+		}
+	})
+	failing := func(paths ...string) object {
+		script := "for f in " + strings.Join(paths, " ") + "; do echo cat: $f: No such file or directory >&2; done; exit 1"
+		return object{"command": "sh", "args": []string{"-c", script}}
+	}
+	for _, c := range []struct {
+		paths       []string
+		asked, told string
+		hints       []any
+	}{
+		{[]string{"/srv/yes"}, "/srv/yes", "", []any{"it can be read now"}},
+		{[]string{"/srv/yes/1", "/srv/yes/2"}, "/srv/yes/1 /srv/yes/2", "", []any{"it can be read now"}},
+		{[]string{"/srv/no/1", "/srv/yes", "/srv/no/2"}, "/srv/no/1", "/srv/no/1 /srv/yes /srv/no/2", []any{"/srv/no/1 is outside the sandbox. denied by the user", "/srv/yes is outside the sandbox", "/srv/no/2 is outside the sandbox"}},
+		{[]string{"/srv/else", "/srv/yes"}, "/srv/else /srv/yes", "/srv/else", []any{"/srv/else is outside the sandbox", "it can be read now"}},
+	} {
+		asked, told = nil, nil
+		args := failing(c.paths...)
+		got := b.mustFail("exec", args, "exit_code")
+		if hints, _ := got["hints"].([]any); !slices.Equal(hints, c.hints) {
+			t.Errorf("%v: hints %v, want %v", c.paths, hints, c.hints)
+		}
+		for i, one := range asked {
+			path, argv, _ := strings.Cut(one, " ")
+			if asked[i] = path; !strings.HasPrefix(argv, "sh -c for f in") {
+				t.Errorf("the command is %s", argv)
+			}
+		}
+		if strings.Join(asked, " ") != c.asked || strings.Join(told, " ") != c.told {
+			t.Errorf("%v: asked %q, told %q", c.paths, asked, told)
+		}
+	}
+	asked, told = nil, nil
+	if got := b.mustFail("exec", object{"command": "/srv/yes/program", "args": []string{"x"}}, "command_not_found"); got["error"] != `command "/srv/yes/program" cannot be run: it can be read now` || len(told) > 0 {
+		t.Errorf("got %v, told %q", got["error"], told)
+	}
+	if !slices.Equal(asked, []string{"/srv/yes/program /srv/yes/program x"}) {
+		t.Errorf("asked %q", asked)
 	}
 }
