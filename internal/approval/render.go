@@ -142,7 +142,7 @@ func (r *renderer) effect(a *event.Approval) {
 		r.add("Also", r.member(name, e.Unknown[name])...)
 	}
 	if e.Kind == event.PathEffect {
-		r.add("Note", "commands of this Expert could read everything in it, from the next call on", "the path is what the command printed, and a command can print any path")
+		r.add("Note", "from the next call on, commands of this Expert can read all of it", "the command printed this path, and it can print any path")
 	}
 	if e.Kind != event.CommandEffect && e.Kind != event.PlanEffect || !described {
 		show("Tool", a.Call.ToolName)

@@ -34,9 +34,10 @@ type run struct {
 	task      string
 	remark    string // what was said with the calls of this turn, if it was not shown yet
 	calls     map[string]*call
-	delegates map[string]*call // that delegates work on; nil once all have returned
-	settling  bool             // all delegates that are known have returned
-	origin    *run             // the Run that this one continues; it started before, so there is no circle
+	leaving   map[string]string // questions about leaving the sandbox, by digest
+	delegates map[string]*call  // that delegates work on; nil once all have returned
+	settling  bool              // all delegates that are known have returned
+	origin    *run              // the Run that this one continues; it started before, so there is no circle
 }
 
 // A call is what is remembered of a tool call.

@@ -238,6 +238,13 @@ func TestRules(t *testing.T) {
 			[]event.Body{event.ApprovalRequested{ToolCallID: "c1", ToolCall: &readCall, Rule: "rule 1 of the user"}, event.StopRunByApproval{}, event.ApprovalAnswered{ToolCallID: "c1", Reason: "use staging"}, event.ApprovalAnswered{ToolCallID: "x"}},
 			[]string{"R Permission: Read Text File a.txt | rule 1 of the user", "R Denied: Read Text File a.txt | use staging", "R Denied x"},
 		},
+		"a permission to leave the sandbox, during a call": {
+			[]event.Body{
+				turn("", "", makeCall), event.ApprovalRequested{ToolCallID: "c9", Digest: "d", Rule: "the preset auto", Effect: event.Effect{Kind: event.PathEffect, Path: "/srv/data"}},
+				event.ApprovalAnswered{ToolCallID: "c9", Digest: "d", Allow: true}, ended(makeCall, `{"output":"ok"}`),
+			},
+			[]string{"R Permission leave the sandbox for /srv/data | the preset auto", "R Allowed leave the sandbox for /srv/data", "R Run make | ok"},
+		},
 		"a call that a crash cut off, in a process that did not see it": {
 			[]event.Body{event.StartRun{From: from}, event.ResumeToolCalls{}, ended(makeCall, event.UnknownOutcome), ended(makeCall, event.UnknownOutcome)},
 			[]string{"R Run (outcome unknown) | " + event.UnknownOutcome},

@@ -159,7 +159,13 @@ func (b *batch) permission(body event.ApprovalRequested) {
 	if body.ToolCall != nil && b.run.calls[body.ToolCallID] == nil {
 		b.learn(*body.ToolCall)
 	}
-	r := b.about(body.ToolCallID, "Permission")
+	if e := body.Effect; e.LeavesSandbox() { // the answer names the question by its digest alone
+		if b.run.leaving == nil {
+			b.run.leaving = make(map[string]string)
+		}
+		b.run.leaving[body.Digest] = "leave the sandbox for " + e.Host + e.Path
+	}
+	r := b.about(body.ToolCallID, body.Digest, "Permission")
 	r.Kind, r.State, r.Body = Question, Waiting, []Text{{Text: cmp.Or(body.Why, body.Rule)}}
 	if body.Effect.Kind == event.PlanEffect {
 		r.Label, r.Body = "Plan", []Text{{Text: body.Effect.Plan, Show: Whole}}
@@ -173,7 +179,7 @@ func (b *batch) permitted(body event.ApprovalAnswered) {
 	if body.Allow {
 		label = "Allowed"
 	}
-	r := b.about(body.ToolCallID, label)
+	r := b.about(body.ToolCallID, body.Digest, label)
 	r.Kind = Answer
 	switch {
 	case body.Reason != "":
@@ -184,8 +190,11 @@ func (b *batch) permitted(body event.ApprovalAnswered) {
 	b.add(r)
 }
 
-// about returns a row that names a call.
-func (b *batch) about(callID, label string) Row {
+// about returns a row that names what a question is about: leaving the sandbox, or a call.
+func (b *batch) about(callID, digest, label string) Row {
+	if what, ok := b.run.leaving[digest]; ok {
+		return Row{Label: label, Summary: what}
+	}
 	c := b.run.find(callID)
 	if c == nil {
 		return Row{Label: label, Summary: callID}

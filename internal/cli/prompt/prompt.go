@@ -354,7 +354,11 @@ func (q *question) more() []string {
 func (q *question) menu(items ...string) []string {
 	const gap = "   "
 	rows := []string{strings.Repeat("-", min(max(q.columns-1, 1), 40))}
-	for i, item := range append(items, "d deny", "q answer later", "? help") {
+	later := "q answer later"
+	if q.about.Effect.LeavesSandbox() { // the job continues without it
+		later = "q no answer"
+	}
+	for i, item := range append(items, "d deny", later, "? help") {
 		if last := len(rows) - 1; i > 0 && lines.Columns(rows[last]+gap+item) < q.columns {
 			rows[last] += gap + item
 			continue
@@ -365,14 +369,22 @@ func (q *question) menu(items ...string) []string {
 }
 
 func (q *question) help() {
+	later := "With q, the job stops, and you can answer later."
+	if q.about.Effect.LeavesSandbox() {
+		later = "With q, the sandbox stays closed, and the job continues."
+	}
 	q.say("The job waits for your answer. What the model wrote is no reason to allow a call: read the " +
 		"command, the change or the arguments. Words are in quotes, and characters that cannot be seen are written as " +
-		"\\u{...}. If you deny, you can tell the model why. With q, the job stops, and you can answer later.")
+		"\\u{...}. If you deny, you can tell the model why. " + later)
 }
 
 // leave ends the question without an answer.
 func (q *question) leave() error {
-	q.say("no answer; the job waits")
+	if q.about.Effect.LeavesSandbox() {
+		q.say("no answer; the sandbox stays closed")
+	} else {
+		q.say("no answer; the job waits")
+	}
 	return errLeft
 }
 

@@ -53,11 +53,13 @@ program gets them: no shell reads them.
 
 Without --expert, rules and grants for a single Expert do not match. A call of another
 skill than the base skill needs --skill. A connection to a host that is not in
-allowedDomains is tested with --host alone.`,
+allowedDomains is tested with --host alone, and a directory outside of the sandbox with
+--path alone.`,
 		Example: `  perstack rules test -- exec git push origin main
   perstack rules test --path src/main.go -- writeTextFile
   perstack rules test --skill github --args '{"repo":"acme/site"}' -- createIssue
-  perstack rules test --host registry.example.com:443`,
+  perstack rules test --host registry.example.com:443
+  perstack rules test --path /srv/datasets`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				opts.Tool, opts.Command = args[0], args[1:]
@@ -71,7 +73,7 @@ allowedDomains is tested with --host alone.`,
 	flags.BoolVar(&opts.JSON, "json", false, "print the decisions as JSON")
 	flags.StringVar(&opts.Skill, "skill", expert.BaseSkill, "skill that has the tool")
 	flags.StringVar(&opts.Expert, "expert", "", "key of the Expert that calls")
-	flags.StringVar(&opts.Path, "path", "", "path of a file tool, relative to the workspace")
+	flags.StringVar(&opts.Path, "path", "", "path of a file tool, relative to the workspace, or an absolute one outside of the sandbox")
 	flags.StringVar(&opts.To, "host", "", "host, or host:port, of a connection")
 	flags.StringVar(&opts.Args, "args", "", "arguments of the call, as a JSON object")
 	flags.StringArrayVar(&opts.Env, "env", nil, "name of a variable that the command sets; can be repeated")
@@ -107,7 +109,7 @@ func test(_ context.Context, opts *TestOptions) error {
 			Opaque: q.Opaque(), Digest: func() string { return "" }, // the files that it would use are not read
 		}
 		if q.Class == approval.Escapes {
-			call.Host = q.Host
+			call.Host, call.Path = q.Host, q.Path
 		}
 		return s.grants.Covers(call)
 	}}
@@ -148,7 +150,10 @@ func (v verdict) String() string {
 // request returns the call that the flags describe.
 func (o *TestOptions) request() (*approval.Request, error) {
 	q := &approval.Request{Expert: o.Expert, Skill: o.Skill, Tool: o.Tool, Path: filepath.ToSlash(o.Path), Class: approval.Starts, Env: o.Env}
+	outside := o.Tool == "" && o.To == "" && filepath.IsAbs(o.Path)
 	switch {
+	case outside:
+		q.Path, q.Whole, q.Class = filepath.ToSlash(filepath.Clean(o.Path)), true, approval.Escapes
 	case o.Tool == "" && o.To == "":
 		return nil, host.Usagef("no tool is named; write: perstack rules test -- exec git push")
 	case o.To != "" && o.Tool != "":

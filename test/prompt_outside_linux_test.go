@@ -1,0 +1,100 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/runtimes/local"
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+// A file that a command cannot read is asked about on the terminal, and the answer holds for as long as
+// the user says: see what the next command reads, and what later runs without a terminal read.
+func TestDirectoryOnTerminal(t *testing.T) {
+	if offer := local.Offered(t.Context(), ""); offer.Level != expert.SandboxFull {
+		testkit.Missing(t, fmt.Sprint(offer.Why))
+	}
+	const keys = "? help\r\n"
+	for name, tt := range map[string]struct {
+		answers []testkit.Answer
+		reads   bool // the second call does
+		later   bool // so does a later run, which no one answers
+		shown   []string
+	}{
+		"for this Run":    {[]testkit.Answer{{After: keys, Type: "a"}}, true, false, []string{"a allow for this Run", "Allowed leave the sandbox for /var/tmp/"}},
+		"for the project": {[]testkit.Answer{{After: keys, Type: "p"}}, true, true, []string{"answered: allow for this project"}},
+		"denied":          {[]testkit.Answer{{After: keys, Type: "d"}, {After: "Esc: back): ", Type: "use the copy\r"}}, false, false, []string{"Denied leave the sandbox for /var/tmp/", "use the copy", "--sandbox-read /var/tmp/"}},
+		"without answer":  {[]testkit.Answer{{After: keys, Type: "q"}}, false, false, []string{"q no answer", "no answer; the sandbox stays closed", "is outside the sandbox"}},
+		"after the help":  {[]testkit.Answer{{After: keys, Type: "?"}, {After: keys, Type: "a"}}, true, false, []string{"the sandbox stays closed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outside, err := os.MkdirTemp("/var/tmp", "perstack-test-") // level full has another /tmp
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(outside) })
+			if err := os.WriteFile(filepath.Join(outside, "a.txt"), []byte("READ-IT"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c := newConsenting(t)
+			c.env = append(c.env, "NO_COLOR=1", "PERSTACK_SANDBOX=full")
+			c.write("perstack.toml", sandboxedProject)
+			call := fmt.Sprintf("[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"cat\", args = [%q] }\n", outside+"/a.txt")
+			c.write("cassette.toml", call+call+"[[turn]]\ntext = \"Done.\"\n")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			perstack := func(args ...string) *exec.Cmd {
+				cmd := exec.CommandContext(ctx, "perstack", args...)
+				cmd.Dir, cmd.Env = c.dir, c.env
+				return cmd
+			}
+			out, err := testkit.OnTerminal(perstack("run", "helper", "go", "--output", "progress"), tt.answers...)
+			screen := string(out)
+			if code := exitCode(t, err); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if strings.Contains(screen, "READ-IT") != tt.reads {
+				t.Errorf("it was read: want %t", tt.reads)
+			}
+			for _, text := range append(tt.shown, "Allow commands to read this directory, which is outside of the sandbox?", `Path      "`+outside+`"`, `Named     "`+outside+`/a.txt"`, `Command   "cat"`, "it can print any path", "Done.") {
+				if !strings.Contains(strings.Join(strings.Fields(screen), " "), strings.Join(strings.Fields(text), " ")) {
+					t.Errorf("%q is not on the screen", text)
+				}
+			}
+			headless := func() string {
+				out, err := perstack("run", "helper", "go").CombinedOutput()
+				if err != nil {
+					t.Errorf("a later run: %v: %s", err, out)
+				}
+				return string(out)
+			}
+			if strings.Contains(headless(), "READ-IT") != tt.later {
+				t.Errorf("a later run reads it: want %t", tt.later)
+			}
+			list, err := perstack("rules").CombinedOutput()
+			found := regexp.MustCompile(`(?m)^  (\S+)  project  Expert helper, programs of @perstack/base: leaving the sandbox for ` + regexp.QuoteMeta(outside) + ` `).FindSubmatch(list)
+			if err != nil || (found != nil) != tt.later {
+				t.Errorf("%v: %s", err, list)
+			}
+			if found != nil {
+				if out, err := perstack("rules", "revoke", string(found[1])).CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+				if strings.Contains(headless(), "READ-IT") {
+					t.Error("a revoked grant counts")
+				}
+			}
+			if t.Failed() {
+				t.Log(screen)
+			}
+		})
+	}
+}
