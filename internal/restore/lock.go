@@ -18,11 +18,14 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A Lock is that of a workspace: jobs that run there share it, and a restore has it alone. Its file
-// names the restore that is under way, so that a later process finds one that was interrupted.
+// A Lock is that of a workspace: jobs that run there share it, and a restore has it alone. Workspaces
+// above and below count as the same. Its file names the restore that is under way, so that a later
+// process finds one that was interrupted.
 type Lock struct {
 	file      *os.File
+	dir, name string // of the file
 	workspace string
+	path      string // the workspace without links
 }
 
 // A pending restore is the content of the file.
@@ -151,7 +154,17 @@ func acquire(dir state.Dir, workspace string, exclusive bool) (*Lock, error) {
 	case !locked:
 		return nil, errors.Join(&BusyError{Workspace: workspace, Restore: !exclusive}, f.Close())
 	}
-	return &Lock{f, workspace}, nil
+	l := &Lock{file: f, dir: filepath.Dir(path), name: filepath.Base(path), workspace: workspace}
+	if err = l.announce(in); err == nil {
+		err = l.alone(in, exclusive)
+	}
+	if err == nil {
+		return l, nil
+	}
+	if busy := (*BusyError)(nil); !errors.As(err, &busy) {
+		err = fmt.Errorf("lock the workspace: %w", err)
+	}
+	return nil, errors.Join(err, l.Close())
 }
 
 // Close releases the lock.
@@ -159,7 +172,7 @@ func (l *Lock) Close() error {
 	if l == nil {
 		return nil
 	}
-	return l.file.Close()
+	return errors.Join(l.withdraw(), l.file.Close())
 }
 
 // pending returns the restore that was interrupted, nil if there is none. What cannot be read was
