@@ -27,14 +27,17 @@ func (f *Follower) admit(e event.Event) (entryMode, error) {
 	if store.CheckID(e.RunID) != nil {
 		return 0, forged("a Run has an invalid id")
 	}
-	if _, ok := e.Body.(event.PlanAccepted); ok {
-		return 0, forged("it accepts a plan, and the job does not plan")
-	}
 	if b, ok := e.Body.(event.StartRun); ok {
 		return recordAndPublish, f.admitStart(e, b)
 	}
 	if !f.started[e.RunID] {
 		return 0, forged("its Run is not active")
+	}
+	if b, ok := e.Body.(event.PlanAccepted); ok {
+		c, _ := f.openCall(e.RunID, b.ToolCallID)
+		if !f.recorder.history.runs[e.RunID].Planning() || !c.isAcceptedPlan() {
+			return 0, forged("it accepts a plan that the user did not")
+		}
 	}
 	if b, ok := e.Body.(event.ContinueToNextStep); ok {
 		return recordAndPublish, f.admitCheckpoint(b.NextCheckpointID)
@@ -90,7 +93,13 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 		return forged("a Run that was recorded earlier starts again")
 	}
 	by := b.DelegatedBy
+	plans := f.plans && !f.hasStarted(e.RunID) || from.State.Planning()
+	if by != nil {
+		plans = f.recorder.history.runs[by.RunID].Planning()
+	}
 	switch {
+	case b.Plan != plans:
+		return forged("a Run starts to plan, or no longer plans, although the user did not say so")
 	case !f.matches(e.RunID, b):
 		return forged("a Run starts with another model, other limits or another isolation than the job has")
 	case f.started[e.RunID]:
@@ -119,7 +128,7 @@ func (f *Follower) matches(runID string, b event.StartRun) bool {
 	if !ok {
 		return false
 	}
-	if m := f.spec.ModelOf(e); b.Provider != m.Provider || b.Model != m.Model || b.Runtime != f.spec.Runtime || b.Plan {
+	if m := f.spec.ModelOf(e); b.Provider != m.Provider || b.Model != m.Model || b.Runtime != f.spec.Runtime {
 		return false
 	}
 	if runID != f.runID || f.hasStarted(runID) {

@@ -19,6 +19,9 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 	switch r.state.phase {
 	case preparingForStep:
 		if r.planTools && !r.state.Planning() {
+			if r.parts.Container != nil {
+				return event.StopRunByInterrupt{Reason: planEnded}, nil
+			}
 			if err := r.endPlanning(ctx); err != nil {
 				return nil, err
 			}

@@ -31,6 +31,7 @@ type Follower struct {
 	crashed  map[string]bool   // Runs that a crash left open, until they are closed
 	early    []event.Event     // published before the first record, to be recorded after it
 	ended    bool              // the coordinator has ended for good
+	plans    bool              // the job only plans at first
 
 	snapshots *snapshotter
 	touched   map[string]bool                       // Runs that started a call in their present step
@@ -74,7 +75,7 @@ func (f *Follower) open(ctx context.Context) (err error) {
 		return err
 	}
 	st, err := plan(f.spec, f.parts.Source, f.recorder.history)
-	f.runID = st.runID
+	f.runID, f.plans = st.runID, st.onlyPlans(&f.spec)
 	for _, s := range f.recorder.history.Open() {
 		f.crashed[s.RunID] = true
 	}
@@ -83,6 +84,15 @@ func (f *Follower) open(ctx context.Context) (err error) {
 
 // RunID returns the id of the coordinator's Run, which the remote engine must use.
 func (f *Follower) RunID() string { return f.runID }
+
+// Plans reports whether the job only plans at first: then nothing in the remote engine's place can
+// change files or reach hosts.
+func (f *Follower) Plans() bool { return f.plans }
+
+// PlanAccepted reports whether the user has accepted a plan since. The remote engine then stops.
+func (f *Follower) PlanAccepted() bool {
+	return f.plans && f.recorder.history.runs[f.runID].PlanAccepted()
+}
 
 // Begun reports whether a Run was recorded in this execution.
 func (f *Follower) Begun() bool { return len(f.started) > 0 }

@@ -21,7 +21,7 @@ func (f *Follower) CallRequest(runID, callID string) (CallRequest, error) {
 		return CallRequest{}, forged("it asks about a call that is not open")
 	}
 	h := f.recorder.history
-	return CallRequest{RunID: runID, Experts: h.experts(runID), Call: c.ToolCall, Grants: h.grantsOf(h.runs[runID].Expert.Key)}, nil
+	return CallRequest{RunID: runID, Experts: h.experts(runID), Call: c.ToolCall, Grants: h.grantsOf(h.runs[runID].Expert.Key), Plan: h.runs[runID].Planning()}, nil
 }
 
 // Decided notes the decision about a call, which the remote engine is told. It holds until the call
@@ -120,7 +120,11 @@ func (f *Follower) admitApproval(e event.Event) (event.Event, error) {
 	switch b := e.Body.(type) {
 	case event.ApprovalRequested:
 		d, ok := f.decided[waitingKey{e.RunID, b.ToolCallID}]
-		if _, open := f.openCall(e.RunID, b.ToolCallID); !ok || !open || d.Do != job.Ask || d.Digest != b.Digest {
+		c, open := f.openCall(e.RunID, b.ToolCallID)
+		if f.recorder.history.runs[e.RunID].Planning() && e.RunID == f.runID && c.SkillName == event.PlanSkill {
+			d, ok = planDecision(c.ToolCall), true
+		}
+		if !ok || !open || d.Do != job.Ask || d.Digest != b.Digest {
 			return e, forged("it asks about a call that need not be asked about")
 		}
 		e.Body = event.ApprovalRequested{

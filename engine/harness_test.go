@@ -254,6 +254,7 @@ type bench struct {
 	delegated []bool           // of the requests for skills
 	planned   []bool           // the same
 	plan      bool             // the job only plans at first
+	container bool             // the engine runs in one
 	limits    expert.Limits    // but for steps
 	maxDepth  int
 	toolCalls int // limit
@@ -404,6 +405,9 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 
 		GrantedPaths: b.grantedPaths,
 	}
+	if b.container {
+		parts.Container = &Container{}
+	}
 	if b.log != nil {
 		parts.Log = b.log
 	}
@@ -411,7 +415,7 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 		parts.Secrets = redactor(b.redact)
 	}
 	result, err := Execute(ctx, spec, parts, skills)
-	if err == nil && !slices.Contains(b.planned, true) { // a remote engine does not plan
+	if err == nil {
 		b.follow(spec, before, result)
 	}
 	return result, err

@@ -17,9 +17,6 @@ func plan(spec job.Spec, source Source, h *History) (start, error) {
 	if err == nil {
 		err = checkRunID(spec, st, h)
 	}
-	if err == nil && spec.Runtime == job.Docker && (spec.Approvals.Plan || st.from != nil && st.from.State.Planning()) {
-		err = inputError("a job that only plans cannot run in a container, where its programs could change the workspace; choose the local runtime")
-	}
 	return st, err
 }
 

@@ -58,13 +58,24 @@ func (r *run) onlyPlans(st start) bool {
 		s, _ := r.recorder.state(r.parent.runID)
 		return s.Planning()
 	}
+	if r.state.phase == notStarted {
+		return st.onlyPlans(r.spec)
+	}
+	return st.from.State.Planning()
+}
+
+// onlyPlans reports whether the first start of the coordinator only plans.
+func (st start) onlyPlans(spec *job.Spec) bool {
 	var from State
 	if st.from != nil {
 		from = st.from.State
 	}
-	asked := r.spec.Approvals.Plan && r.state.phase == notStarted && (st.query != "" || from.plan != planIsAccepted)
-	return asked || from.Planning()
+	return from.Planning() || spec.Approvals.Plan && (st.query != "" || from.plan != planIsAccepted)
 }
+
+// planEnded is why a Run in a container stops after its plan was accepted. Nothing in the container can
+// change the workspace, so the host starts another one.
+const planEnded = "the plan was accepted; the job continues in a container that can change files"
 
 // endPlanning starts the skills again, with their usual rights.
 func (r *run) endPlanning(ctx context.Context) error {
@@ -86,8 +97,7 @@ const (
 
 // decidePlan asks the user about a plan. No rule and no earlier answer decides about it.
 func (r *run) decidePlan(c Call) event.Body {
-	digest := planDigest(c.ToolCall)
-	switch {
+	switch d := planDecision(c.ToolCall); {
 	case c.isAcceptedPlan() && r.state.Planning():
 		return event.PlanAccepted{ToolCallID: c.ID}
 	case c.isAcceptedPlan():
@@ -101,11 +111,9 @@ func (r *run) decidePlan(c Call) event.Body {
 		}
 		return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, text+".\n"+planChangeText)}
 	case c.Approval == nil:
-		return r.requestApproval(c, Decision{
-			Do: job.Ask, By: "the job only plans", Once: true, Digest: digest, Effect: event.Effect{Kind: event.PlanEffect, Plan: planText(c.Args)},
-		})
+		return r.requestApproval(c, d)
 	case expired(c.Approval, r.parts.Source.Now()):
-		return event.ApprovalAnswered{ToolCallID: c.ID, Digest: digest, By: event.ByTimeout, Reason: "no answer came in time"}
+		return event.ApprovalAnswered{ToolCallID: c.ID, Digest: d.Digest, By: event.ByTimeout, Reason: "no answer came in time"}
 	}
 	r.inFlight.stages[c.ID] = stageAsked
 	return nil
@@ -126,7 +134,11 @@ func planText(args rawjson.Value) string {
 	return a.Plan
 }
 
-func planDigest(c event.ToolCall) string {
+// planDecision is what the user is asked about a plan.
+func planDecision(c event.ToolCall) Decision {
 	sum := sha256.Sum256(append([]byte("plan "+c.ID+" "), c.Args...))
-	return hex.EncodeToString(sum[:])
+	return Decision{
+		Do: job.Ask, By: "the job only plans", Once: true, Digest: hex.EncodeToString(sum[:]),
+		Effect: event.Effect{Kind: event.PlanEffect, Plan: planText(c.Args)},
+	}
 }

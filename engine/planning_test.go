@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
+	"github.com/perstack-go/perstack/store/memory"
 )
 
 // planReferee denies the tool act while a Run plans.
@@ -174,14 +176,9 @@ func TestPlanContinued(t *testing.T) {
 	if !plansNow(job.Input{Query: "more", From: after.CheckpointID}) {
 		t.Error("it does not plan although the user says so")
 	}
-	b.plan, b.runtime = false, job.Docker
-	if _, err := b.run(t.Context(), job.Input{Query: "more", Continue: true}); err == nil || !strings.Contains(err.Error(), "cannot run in a container") {
-		t.Errorf("a container: %v", err)
-	}
 }
 
-// A journal without a valid seal cannot say that the user accepted a plan, and neither can a remote
-// engine.
+// A journal without a valid seal cannot say that the user accepted a plan.
 func TestPlanAcceptedByOthers(t *testing.T) {
 	b := newPlan(t, does("wait"), says("done"))
 	b.approver = accepts
@@ -199,12 +196,65 @@ func TestPlanAcceptedByOthers(t *testing.T) {
 	if p, ok := h.Origin(""); !ok || !p.State.Planning() {
 		t.Error("the word of an unsealed journal counts")
 	}
-	f := &Follower{spec: b.spec(job.Input{}), runID: "r", started: map[string]bool{"r": true}, recorder: &recorder{history: NewHistory()}}
-	if _, err := f.admit(event.Event{ID: "e1", JobID: "job", RunID: "r", Body: event.PlanAccepted{}}); err == nil {
-		t.Error("a remote engine can accept a plan")
+}
+
+// A remote engine can neither accept a plan nor begin or end to plan by itself. It asks about what its
+// call proposes, and about nothing else.
+func TestFollowerOfPlan(t *testing.T) {
+	b := newPlan(t)
+	f := newFollower(t, b, memory.New(), job.Input{Query: "go"}, nil)
+	f.parts.Approvals = planReferee{}
+	if !f.Plans() || f.PlanAccepted() {
+		t.Error("it does not plan")
 	}
-	if f.matches("other", event.StartRun{Expert: event.ExpertRef{Key: "writer"}, Plan: true}) {
-		t.Error("a remote engine can plan")
+	put := func(body event.Body, forged bool) {
+		t.Helper()
+		e := event.Event{ID: b.source.NewID(), JobID: "job", RunID: "run", ExpertKey: b.expert.Key, StepNumber: 1, Body: body}
+		if _, err := f.Append(e); errors.Is(err, ErrForged) != forged || err != nil && !forged {
+			t.Errorf("%s: %v", e.Type(), err)
+		}
+	}
+	start := b.startOf("run", nil, nil).Body.(event.StartRun)
+	put(start, true)
+	start.Plan = true
+	put(start, false)
+	put(event.StartGeneration{}, false)
+	call := event.ToolCall{ID: "c1", SkillName: event.PlanSkill, ToolName: "proposePlan", Args: rawjson.Value(`{"plan":"1. act"}`)}
+	part := event.Part{ID: "p1", Type: event.ToolCallPart, ToolCallID: "c1", ToolName: "proposePlan", Args: call.Args}
+	put(event.CallTools{NewMessage: &event.Message{ID: "m1", Type: event.ExpertMessage, Contents: []event.Part{part}}, ToolCalls: []event.ToolCall{call}}, false)
+	asked := planDecision(call)
+	put(event.PlanAccepted{ToolCallID: "c1"}, true)
+	put(event.ApprovalRequested{ToolCallID: "c1", Digest: "other"}, true)
+	put(event.ApprovalRequested{ToolCallID: "c1", Digest: asked.Digest, Effect: event.Effect{Kind: event.PlanEffect, Plan: "harmless"}}, false)
+	if request, err := f.UserRequest("run", "c1"); err != nil || request.Approval.Effect.Plan != "1. act" || !request.Approval.Once {
+		t.Errorf("the user is asked %+v, %v", request.Approval, err)
+	}
+	put(event.PlanAccepted{ToolCallID: "c1"}, true)
+	put(event.ApprovalAnswered{ToolCallID: "c1", Digest: asked.Digest, Allow: true, By: event.ByUser}, true)
+	if err := f.Answer(RunAnswer{"run", event.ApprovalAnswered{ToolCallID: "c1", Digest: asked.Digest, Allow: true, By: event.ByUser}}); err != nil {
+		t.Fatal(err)
+	}
+	put(event.PlanAccepted{ToolCallID: "other"}, true)
+	put(event.PlanAccepted{ToolCallID: "c1"}, false)
+	put(event.PlanAccepted{ToolCallID: "c1"}, true)
+	if !f.PlanAccepted() {
+		t.Error("the plan was not accepted")
+	}
+}
+
+// In a container, where nothing can be changed, the Run ends when its plan is accepted. In the next one
+// it works.
+func TestPlanInContainer(t *testing.T) {
+	b := newPlan(t, does("act"), says("done"))
+	b.approver, b.container = accepts, true
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusStoppedByInterrupt || r.Reason != planEnded || len(b.tools.ran) > 0 {
+		t.Fatalf("ran %v: %+v", b.tools.ran, r)
+	}
+	if r := b.must(job.Input{Continue: true}); r.Status != event.StatusCompleted || len(b.tools.ran) != 1 {
+		t.Fatalf("ran %v: %+v", b.tools.ran, r)
+	}
+	if want := []bool{true, false}; !slices.Equal(b.planned, want) {
+		t.Errorf("skills were started with plan = %v, want %v", b.planned, want)
 	}
 }
 

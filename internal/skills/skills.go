@@ -193,7 +193,7 @@ func (s *set) base(k *expert.Skill) error {
 
 // server adds an MCP server.
 func (s *set) server(k *expert.Skill) error {
-	if s.req.Plan && k.StartsPrograms() && s.sandboxOf(k) == nil {
+	if s.req.Plan && k.StartsPrograms() && s.sandboxOf(k) == nil && s.site.Parts.Container == nil {
 		return fmt.Errorf("skill %q starts a program that could change files, and the job only plans; run it in a sandbox, or without planning", k.Name)
 	}
 	pinned, err := s.pinned(k)

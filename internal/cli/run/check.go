@@ -110,8 +110,7 @@ func (pl *plan) checkFlags() error {
 	return pl.checkHanded(is.Env)
 }
 
-// checkPlan says if the job only plans, and refuses what does not go with it. A job that is continued
-// can have started so.
+// checkPlan says if the job only plans. One that is continued can have started so.
 func (pl *plan) checkPlan() error {
 	var from engine.State
 	if h := pl.target.history; h != nil {
@@ -122,12 +121,9 @@ func (pl *plan) checkPlan() error {
 	switch asked := pl.spec.Approvals.Plan; {
 	case asked && from.PlanAccepted() && !pl.opts.HasQuery && pl.opts.QueryFile == "":
 		return host.Usagef("the plan of job %s was accepted; give a new query to plan again, or leave out --plan", pl.target.jobID)
-	case !asked && !from.Planning():
-		return nil
-	case pl.spec.Runtime == job.Docker:
-		return host.Usagef("a job that only plans runs with --runtime local, not %s", pl.spec.Runtime)
+	case asked || from.Planning():
+		pl.say("the job only plans: it can change no file until you accept a plan")
 	}
-	pl.say("the job only plans: it can change no file until you accept a plan")
 	return nil
 }
 

@@ -218,7 +218,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	host.AddSandboxFlag(cmd, &is.Sandbox, "least level of the sandboxes of skills and commands, with --runtime local")
 	host.AddReachFlags(cmd, &is.Reach)
 	host.AddDomainFlag(cmd, &is.Reach)
-	flags.BoolVar(&opts.Flags.Approvals.Plan, "plan", false, "only plan, and change nothing until you accept the plan; with --runtime local")
+	flags.BoolVar(&opts.Flags.Approvals.Plan, "plan", false, "only plan, and change nothing until you accept the plan")
 	flags.BoolVar(&opts.Flags.Approvals.AllowAll, "allow-all", false, "allow every tool call that would be asked about; rules that deny still hold")
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	host.AddLimits(flags, &opts.Flags.Limits)

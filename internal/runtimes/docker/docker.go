@@ -31,12 +31,21 @@ import (
 
 // Run runs a job in a container. Everything that can be wrong with it is found before the
 // daemon is asked for anything.
+//
+// A job that plans runs in a container that can change nothing. When its plan is accepted, it resumes
+// in another one.
 func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result, error) {
-	r, err := prepare(spec, parts)
-	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+	for {
+		r, err := prepare(spec, parts)
+		if err != nil {
+			return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+		}
+		result, accepted, err := r.run(ctx)
+		if err != nil || !accepted || result.Status != event.StatusStoppedByInterrupt || ctx.Err() != nil {
+			return result, err
+		}
+		spec.Input, parts.History = job.Input{Continue: true}, nil
 	}
-	return r.run(ctx)
 }
 
 // A runner is one job on its way into a container.
@@ -85,14 +94,15 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 	return r, nil
 }
 
-func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
+// run runs the job in one container. accepted says that a plan was accepted meanwhile.
+func (r *runner) run(ctx context.Context) (result engine.Result, accepted bool, err error) {
 	if stored := runtimes.NewSnapshots(r.spec, r.parts, false); stored != nil { // no program of a container sees env files
 		r.parts.Snapshots = stored
 		defer runtimes.CloseSnapshots(stored, r.parts.Log)
 	}
 	decider, closeFiles, err := r.decider()
 	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+		return engine.Result{}, false, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	defer func() {
 		if closeErr := closeFiles(); err == nil {
@@ -102,7 +112,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 	r.parts.Approvals = decider
 	follower, err := engine.Follow(ctx, r.spec, r.parts)
 	if err != nil {
-		return engine.Result{}, err
+		return engine.Result{}, false, err
 	}
 	defer func() {
 		if closeErr := follower.Close(); err == nil {
@@ -112,7 +122,10 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 	r.spec.RunID = follower.RunID()
 	plan, err := r.plan(ctx)
 	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+		return engine.Result{}, false, &engine.Error{Kind: engine.KindInput, Err: err}
+	}
+	if follower.Plans() {
+		plan.withoutEffects()
 	}
 	footing, err := r.footing()
 	if err == nil {
@@ -120,7 +133,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		err = plan.checkProxy()
 	}
 	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+		return engine.Result{}, false, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	s := newSession(r, follower)
 	defer r.parts.Inbox.Attach(s.takeAnswer)()
@@ -136,7 +149,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		on, err = r.build(ctx, plan, footing, s.report)
 		return err
 	}); err != nil {
-		return engine.Result{}, cause(ctx, err)
+		return engine.Result{}, false, cause(ctx, err)
 	}
 	defer func() {
 		defer on.daemon.Close()
@@ -149,9 +162,10 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		err = follower.StoreFiles()
 	}
 	if err != nil {
-		return engine.Result{}, err
+		return engine.Result{}, false, err
 	}
-	return s.live(ctx, on, on.Failed, document)
+	result, err = s.live(ctx, on, on.Failed, document)
+	return result, follower.PlanAccepted(), err
 }
 
 func (r *runner) container() *job.Container { return &r.spec.Isolation.Container }

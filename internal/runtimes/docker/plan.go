@@ -61,6 +61,17 @@ func (r *runner) plan(ctx context.Context) (sitePlan, error) {
 	}, nil
 }
 
+// withoutEffects keeps the container from changing the workspace, and its skills and commands from all
+// hosts.
+func (p *sitePlan) withoutEffects() {
+	p.container().ReadOnlyWorkspace = true
+	for i, l := range p.listeners {
+		if l.Name != engineListener {
+			p.listeners[i].Allow = nil
+		}
+	}
+}
+
 func (p *sitePlan) container() *job.Container { return &p.spec.Isolation.Container }
 
 // check refuses a plan that would not isolate the container.
