@@ -11,8 +11,8 @@ import (
 // A Follower with [Parts.Approvals] decides about the calls of the remote engine, from what its own
 // journal says about them. The remote engine asks for the decision, and for the answer of the user.
 // The answer is recorded here as soon as it is given. That the remote engine then reports it again,
-// for its own history, adds nothing. An event that says something else is forged, and so is the start
-// of a call that was not allowed.
+// for its own history, adds nothing. An event that says something else is forged. So is the start of a
+// call that was not allowed, and the result of one that has not started.
 
 // CallRequest returns what is decided about a call that the remote engine names.
 func (f *Follower) CallRequest(runID, callID string) (CallRequest, error) {
@@ -143,6 +143,11 @@ func (f *Follower) admitApproval(e event.Event) (event.Event, error) {
 		delete(f.decided, waitingKey{e.RunID, b.ToolCallID})
 		b.AllowedBy = by
 		e.Body = b
+	case event.EndToolCall:
+		c, ok := f.openCall(e.RunID, b.ToolResult.ID)
+		if ok && !c.Started && !b.ToolResult.IsError && !c.isAcceptedPlan() && !f.isQuestion(f.recorder.history.runs[e.RunID].Expert.Key, c.ToolCall) {
+			return e, forged("it reports what a call did that has not started")
+		}
 	}
 	return e, nil
 }

@@ -153,6 +153,8 @@ func TestContainerDecidesItself(t *testing.T) {
 		{"answered by itself", "push", []any{decide("push"), requested, yes}, "an answer that the user did not give"},
 		{"another request", "push", []any{decide("push"), event.ApprovalRequested{ToolCallID: "c-push", Digest: "other"}}, "need not be asked about"},
 		{"a request that is not needed", "read", []any{decide("read"), event.ApprovalRequested{ToolCallID: "c-read", Digest: "read{}"}}, "need not be asked about"},
+		{"the start is kept back", "read", []any{decide("read"), event.EndToolCall{ToolResult: event.ToolResult{ID: "c-read", SkillName: "s", ToolName: "read"}}}, "a call did that has not started"},
+		{"the start is kept back, and the call denied", "write", []any{decide("write"), event.EndToolCall{ToolResult: event.ToolResult{ID: "c-write", SkillName: "s", ToolName: "write"}, Denied: true}}, "a call did that has not started"},
 		{"twice", "read", []any{decide("read"), start("read"), start("read")}, "a call that was not allowed"},
 		{"a decision about nothing", "read", []any{decide("nothing")}, "a call that is not open"},
 		{"a question about nothing", "read", []any{hostlink.Up{Ask: &hostlink.CallQuery{RunID: "run", CallID: "c-read"}}}, "a call that does not wait"},

@@ -52,6 +52,8 @@ func Command(ctx context.Context, args []string) error {
 		return os.Remove(args[1])
 	case len(args) == 4 && args[0] == "hold":
 		return hold(ctx, args[1], args[2], args[3])
+	case len(args) == 2 && args[0] == "await":
+		return await(ctx, args[1])
 	case len(args) == 2 && args[0] == "eat":
 		return eat(args[1])
 	case len(args) == 3 && args[0] == "fill":
@@ -61,7 +63,7 @@ func Command(ctx context.Context, args []string) error {
 	case len(args) == 3 && args[0] == "append":
 		return appendLine(args[1], args[2])
 	}
-	return errors.New("usage: probed run CONFIG | mcp CONFIG [FILE TEXT] | linger [FILE] | hold HOST MINE OTHER | eat MIB | fill FILE MIB | keep HOW FILE MIB | append FILE TEXT")
+	return errors.New("usage: probed run CONFIG | mcp CONFIG [FILE TEXT] | linger [FILE] | hold HOST MINE OTHER | await FILE | eat MIB | fill FILE MIB | keep HOW FILE MIB | append FILE TEXT")
 }
 
 // runFile runs the rows of a config file. The results go to a file, the summary to
@@ -122,8 +124,13 @@ func hold(ctx context.Context, host, mine, other string) error {
 	if err := os.WriteFile(mine, nil, 0o644); err != nil {
 		return err
 	}
+	return await(ctx, other)
+}
+
+// await waits until a file is there.
+func await(ctx context.Context, name string) error {
 	for {
-		if _, err := os.Stat(other); err == nil {
+		if _, err := os.Stat(name); err == nil {
 			return nil
 		}
 		select {
