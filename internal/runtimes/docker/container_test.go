@@ -16,7 +16,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
+	"github.com/perstack-go/perstack/job"
 )
 
 // What the daemon says about both containers is what it was told: nothing was dropped on
@@ -236,6 +239,24 @@ func lookInto(t *testing.T, d *Daemon, name string) (r jail.Report) {
 		t.Fatalf("%v: %s%s", err, out.String(), errs.String())
 	}
 	return r
+}
+
+// The container of a job that plans has a read-only workspace, and its skills and commands reach no host.
+// The model and the Spec stay as they are.
+func TestSiteWithoutEffects(t *testing.T) {
+	r := &runner{spec: job.Spec{Experts: []*expert.Expert{{Key: "dev", Skills: []*expert.Skill{
+		{Name: expert.BaseSkill, BuiltIn: true, AllowedDomains: []string{"a.example"}}, {Name: "web", Type: expert.StdioSkill, AllowedDomains: []string{"b.example"}},
+	}}}}, model: providers.Bundle{URLs: []string{"https://model.example"}}}
+	plan := sitePlan{spec: r.spec, listeners: r.listeners()}
+	plan.withoutEffects()
+	for _, l := range plan.listeners {
+		if (len(l.Allow) > 0) != (l.Name == engineListener) {
+			t.Errorf("%s leads to %v", l.Name, l.Allow)
+		}
+	}
+	if len(plan.listeners) != 3 || !plan.container().ReadOnlyWorkspace || r.container().ReadOnlyWorkspace || len(r.spec.Experts[0].Skills[0].AllowedDomains) != 1 {
+		t.Errorf("%+v", plan)
+	}
 }
 
 // What can be written is the workspace and the two scratch directories (K2), and a

@@ -44,6 +44,7 @@ type Addresses struct {
 	Workspace string   `json:"workspace"`          // directory of the container
 	Hidden    []string `json:"hidden,omitzero"`    // paths in it that must not show what the host has there
 	ReadOnly  []string `json:"readOnly,omitzero"`  // files in it that no tool can change
+	Frozen    bool     `json:"frozen,omitzero"`    // all of it is read-only
 	Environ   []string `json:"environ,omitzero"`   // harmless variables of commands, "NAME=value"
 	Roots     string   `json:"roots,omitzero"`     // file of the image with the certificate authorities to trust
 	Packages  string   `json:"packages,omitzero"`  // directory of the image with the packages of skills

@@ -293,7 +293,7 @@ func (w *work) checkIsolation(ctx context.Context) error {
 		Proxy:         w.proxy,
 		Masked:        at.Hidden,
 		Work:          at.Workspace,
-		ReadOnlyWork:  is.Container.ReadOnlyWorkspace,
+		ReadOnlyWork:  at.Frozen,
 		SharedSandbox: is.SharedSandbox,
 		Tokenless:     at.Tokenless,
 	}
