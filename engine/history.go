@@ -29,8 +29,8 @@ type History struct {
 
 	rewound bool // the user took Runs back
 
-	grants []grant  // of the user, for the rest of the job
-	denied []string // digests of what the user denied to programs that wanted to leave the sandbox
+	grants []grant                  // of the user, for the rest of the job
+	denied []event.ApprovalAnswered // to programs that wanted to leave the sandbox
 
 	toolCalls int // that models have made in all Runs, without those that say that an Expert is done
 }

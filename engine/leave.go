@@ -58,14 +58,14 @@ func (r *run) leave(ctx context.Context, skillName string, effect event.Effect) 
 	})
 }
 
-// deniedBefore is what decides about something that the user has denied earlier in the job.
-const deniedBefore = "an earlier answer"
-
-// refusal says who denied to leave the sandbox. A rule that does not say why tells the model nothing.
+// refusal says who denied to leave the sandbox, now or earlier in the job. A rule that does not say why
+// tells the model nothing, nor does a question without an answer.
 func refusal(d Decision) Leaving {
 	switch {
-	case d.By == deniedBefore:
-		return denial("denied by the user", "")
+	case d.By == event.ByTimeout:
+		return Leaving{}
+	case d.By == event.ByUser:
+		return denial("denied by the user", d.Why)
 	case d.Why != "":
 		return denial("denied by a rule", d.Why)
 	}
@@ -82,7 +82,7 @@ func denial(text, why string) Leaving {
 func (r *run) decideLeave(ctx context.Context, wanted departure) (d Decision, call event.ToolCall, ok bool) {
 	var request CallRequest
 	var state State
-	var denied []string
+	var denied []event.ApprovalAnswered
 	r.recorder.view(func(h *History) {
 		state = h.runs[r.runID]
 		request = CallRequest{RunID: r.runID, Experts: r.experts(), Grants: h.grantsOf(r.expert.Key), Plan: state.Planning(), Leaves: &wanted.effect}
@@ -100,10 +100,11 @@ func (r *run) decideLeave(ctx context.Context, wanted departure) (d Decision, ca
 	}
 	request.Call = call
 	d = r.parts.Approvals.Decide(ctx, request)
+	i := slices.IndexFunc(denied, func(b event.ApprovalAnswered) bool { return b.Digest == d.Digest })
 	switch {
 	case d.Do != job.Ask:
-	case slices.Contains(denied, d.Digest):
-		d.Do, d.By = job.Deny, deniedBefore
+	case i >= 0:
+		d.Do, d.By, d.Why = job.Deny, denied[i].By, denied[i].Reason
 	case state.denials >= maxDenials:
 		d.Do = job.Deny
 	case slices.ContainsFunc(state.opened, func(a event.ApprovalRequested) bool { return a.Digest == d.Digest }):

@@ -99,7 +99,7 @@ func (h *History) noteAnswer(e event.Event, before, after State) {
 func (h *History) noteLeave(expert string, asked event.ApprovalRequested, b event.ApprovalAnswered) {
 	switch {
 	case !b.Allow:
-		h.denied = append(h.denied, b.Digest)
+		h.denied = append(h.denied, b)
 	case b.Scope != "" && b.Scope != event.ScopeOnce && !asked.Once:
 		h.grants = append(h.grants, grant{expert, Grant{Digest: b.Digest, Leaves: true, Path: asked.Effect.Path}})
 	}

@@ -29,7 +29,7 @@ type Answer struct {
 
 // Scopes of an answer.
 const (
-	ScopeOnce    = "once"
+	ScopeOnce    = "once" // of a path outside of the sandbox: until the Run ends
 	ScopeJob     = "job"
 	ScopeProject = "project"
 	ScopeAlways  = "always"

@@ -179,7 +179,7 @@ func TestLeaveSandboxForDirectoryRefused(t *testing.T) {
 			{name: "the preset never", change: preset(job.PresetNever), told: outside, again: outside},
 			{name: "denied by a rule", change: rule(job.Deny, dir+"/**", "not yours"), told: outside + ". denied by a rule: not yours" + noWayAround, again: outside + ". denied by a rule: not yours" + noWayAround},
 			{name: "denied by a rule about a part of it", change: rule(job.Deny, data+"/below/*", ""), told: outside, again: outside},
-			{name: "denied by the user", answer: event.Answer{Reason: "use the copy"}, asked: 1, told: outside + ". denied by the user: use the copy" + noWayAround, again: outside + ". denied by the user" + noWayAround},
+			{name: "denied by the user", answer: event.Answer{Reason: "use the copy"}, asked: 1, told: outside + ". denied by the user: use the copy" + noWayAround, again: outside + ". denied by the user: use the copy" + noWayAround},
 			{name: "allowed by a rule, headless", headless: true, change: rule(job.Allow, dir+"/**", ""), told: data + " can be read now", again: ""},
 			{name: "all is allowed, headless", headless: true, change: func(s *job.Spec) { s.Approvals.AllowAll = true }, told: data + " can be read now", again: ""},
 		} {
