@@ -36,18 +36,12 @@ func TestDirectoryOnTerminal(t *testing.T) {
 		"after the help":  {[]testkit.Answer{{After: keys, Type: "?"}, {After: keys, Type: "a"}}, true, false, []string{"the sandbox stays closed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outside, err := os.MkdirTemp("/var/tmp", "perstack-test-") // level full has another /tmp
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(outside) })
-			if err := os.WriteFile(filepath.Join(outside, "a.txt"), []byte("READ-IT"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			file := outsideFile(t)
+			outside := filepath.Dir(file)
 			c := newConsenting(t)
 			c.env = append(c.env, "NO_COLOR=1", "PERSTACK_SANDBOX=full")
 			c.write("perstack.toml", sandboxedProject)
-			call := fmt.Sprintf("[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"cat\", args = [%q] }\n", outside+"/a.txt")
+			call := fmt.Sprintf("[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"cat\", args = [%q] }\n", file)
 			c.write("cassette.toml", call+call+"[[turn]]\ntext = \"Done.\"\n")
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -64,7 +58,7 @@ func TestDirectoryOnTerminal(t *testing.T) {
 			if strings.Contains(screen, "READ-IT") != tt.reads {
 				t.Errorf("it was read: want %t", tt.reads)
 			}
-			for _, text := range append(tt.shown, "Allow commands to read this directory, which is outside of the sandbox?", `Path      "`+outside+`"`, `Named     "`+outside+`/a.txt"`, `Command   "cat"`, "it can print any path", "Done.") {
+			for _, text := range append(tt.shown, "Allow commands to read this directory, which is outside of the sandbox?", `Path      "`+outside+`"`, `Named     "`+file+`"`, `Command   "cat"`, "it can print any path", "Done.") {
 				if !strings.Contains(strings.Join(strings.Fields(screen), " "), strings.Join(strings.Fields(text), " ")) {
 					t.Errorf("%q is not on the screen", text)
 				}
@@ -97,4 +91,48 @@ func TestDirectoryOnTerminal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer outlives the process that got it.
+func TestDirectoryAfterKill(t *testing.T) {
+	if offer := local.Offered(t.Context(), ""); offer.Level != expert.SandboxFull {
+		testkit.Missing(t, fmt.Sprint(offer.Why))
+	}
+	file := outsideFile(t)
+	c := newConsenting(t)
+	c.env = append(c.env, "NO_COLOR=1", "PERSTACK_SANDBOX=full")
+	c.write("perstack.toml", sandboxedProject)
+	call := func(program, arg string) string {
+		return fmt.Sprintf("[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = %q, args = [%q] }\n", program, arg)
+	}
+	c.write("cassette.toml", call("cat", file)+call("sleep", "1000")+call("cat", file)+"[[turn]]\ntext = \"Done.\"\n")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	running := exec.CommandContext(ctx, "perstack", "run", "helper", "go", "--output", "progress", "--job-id", "job")
+	running.Dir, running.Env = c.dir, c.env
+	screen, err := testkit.OnTerminal(running, testkit.Answer{After: "? help\r\n", Type: "a"}, testkit.Answer{After: "Run sleep 1000", Before: func() { _ = running.Process.Kill() }})
+	if err == nil || strings.Contains(string(screen), "READ-IT") {
+		t.Fatalf("%v: %s", err, screen)
+	}
+	resumed := exec.CommandContext(ctx, "perstack", "run", "--continue-job", "job", "--events", "lean")
+	resumed.Dir, resumed.Env = c.dir, c.env
+	out, err := resumed.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "READ-IT") || strings.Contains(string(out), "approvalRequested") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// outsideFile makes a file that no sandbox shows: at level full, /tmp is another directory.
+func outsideFile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "perstack-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	file := filepath.Join(dir, "a.txt")
+	if err := os.WriteFile(file, []byte("READ-IT"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
