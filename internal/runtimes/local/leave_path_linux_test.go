@@ -68,6 +68,8 @@ func commands(scripts ...string) string {
 	return b.String()
 }
 
+const pair = lone + "delegates = ['helper']\n[experts.helper]\ninstruction = 'Help.'\n"
+
 // A reader is a job that reads files outside of its sandbox, and what came of it.
 type reader struct {
 	librarian
@@ -80,7 +82,7 @@ type reader struct {
 func (r *reader) run(t *testing.T, cassette string, change func(*job.Spec), headless bool) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	spec := teamSpec(t, lone, t.TempDir())
+	spec := teamSpec(t, pair, t.TempDir())
 	spec.Isolation.Sandbox = expert.SandboxAuto
 	if change != nil {
 		change(&spec)
@@ -239,6 +241,61 @@ func TestLeaveSandboxForMovedDirectory(t *testing.T) {
 					t.Errorf("a directory that was not opened is read: %s", got)
 				}
 			})
+		}
+	})
+}
+
+// What the user opens to an Expert for the whole job is not open to its delegate, which is asked about.
+func TestLeaveSandboxForDelegate(t *testing.T) {
+	eachLevel(t, func(t *testing.T, level expert.SandboxLevel) {
+		data := filepath.Join(outsideDir(t), "data")
+		reads := fmt.Sprintf("tool = \"exec\"\nargs = { command = \"cat\", args = [%q] }\n", data+"/a.txt")
+		turn := func(key string, number int, call string) string {
+			return fmt.Sprintf("[[turn]]\nexpert = %q\nturn = %d\n[[turn.call]]\n%s", key, number, call)
+		}
+		r := &reader{level: level, librarian: librarian{answer: event.Answer{Allow: true, Scope: event.ScopeJob}}}
+		r.run(t, turn("lead", 1, reads)+turn("lead", 2, reads)+turn("lead", 3, "tool = \"helper\"\nargs = { query = \"read it\" }\n")+
+			turn("helper", 1, reads)+turn("helper", 2, reads)+"[[turn]]\nexpert = \"helper\"\nturn = 3\ntext = \"done\"\n[[turn]]\nexpert = \"lead\"\nturn = 4\ntext = \"done\"\n", nil, false)
+		if want := []string{"path " + data + " for " + data + "/a.txt of lead", "path " + data + " for " + data + "/a.txt of helper"}; !slices.Equal(r.asked, want) {
+			t.Errorf("asked %q", r.asked)
+		}
+		var read []bool
+		for _, result := range r.results {
+			if strings.Contains(result, "exitCode") {
+				read = append(read, strings.Contains(result, "content of a.txt"))
+			}
+		}
+		if want := []bool{false, true, false, true}; !slices.Equal(read, want) {
+			t.Errorf("read %v, want %v: %q", read, want, r.results)
+		}
+	})
+}
+
+// Commands that fail at the same time at the same directory share one question, and the next ones read
+// it.
+func TestLeaveSandboxInParallel(t *testing.T) {
+	eachLevel(t, func(t *testing.T, level expert.SandboxLevel) {
+		data := filepath.Join(outsideDir(t), "data")
+		var cassette strings.Builder
+		for n := range 2 {
+			fmt.Fprintf(&cassette, "[[turn]]\nturn = %d\n", n+1)
+			for range 10 {
+				fmt.Fprintf(&cassette, "[[turn.call]]\ntool = \"exec\"\nargs = { command = \"cat\", args = [%q] }\n", data+"/a.txt")
+			}
+		}
+		cassette.WriteString("[[turn]]\nturn = 3\ntext = \"done\"\n")
+		r := &reader{level: level, librarian: librarian{answer: event.Answer{Allow: true}}}
+		r.run(t, cassette.String(), nil, false)
+		read := 0
+		for _, result := range r.results {
+			if strings.Contains(result, "content of a.txt") {
+				read++
+			} else if !strings.Contains(result, data+" can be read now") {
+				t.Errorf("a command failed: %s", result)
+			}
+		}
+		if len(r.asked) != 1 || len(r.results) != 20 || read < 10 {
+			t.Errorf("asked %q, %d of %d commands read it", r.asked, read, len(r.results))
 		}
 	})
 }
