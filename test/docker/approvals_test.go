@@ -284,6 +284,30 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 	p.perstack("log", job, "--verify").must(t, 0)
 }
 
+// The lists of the proxy do not change while a job runs, so no one is asked about a host.
+func TestHostsAreNotAskedAbout(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "", map[string]string{"perstack.toml": worker + "[[rules]]\nhost = \"unlisted.test\"\ndo = \"ask\"\n"})
+	p.serve("[[turn]]\n" + command(t, "./probed", "hold", "unlisted.test", "reached", "reached") + "[[turn]]\ntext = \"Done.\"\n")
+	for _, flags := range [][]string{nil, {"--allow-all"}} {
+		job := p.job()
+		cmd := p.running(job)
+		cmd.Args = append(cmd.Args, flags...)
+		screen := onTerminal(t, cmd, 0)
+		if !strings.Contains(screen, "unlisted.test") || strings.Contains(screen, "Allow a connection") {
+			t.Errorf("%v shows\n%s", flags, tail(screen, 3000))
+		}
+		if asked := journalOf[event.ApprovalRequested](p, job); len(asked) != 0 {
+			t.Errorf("%v: asked %+v", flags, asked)
+		}
+		if refused := journalOf[event.ProxyAccess](p, job); !slices.ContainsFunc(refused, func(a event.ProxyAccess) bool {
+			return a.Action == "blocked" && a.Domain == "unlisted.test" && a.Reason == "domain"
+		}) {
+			t.Errorf("%v: the proxy says %+v", flags, refused)
+		}
+	}
+}
+
 // A hostile program in the container does not get a call past the host: the job ends, the journal has
 // neither the call nor its result, and an honest program asks.
 func TestGuestDecidesItself(t *testing.T) {
