@@ -95,7 +95,10 @@ func (d Dir) Self() (Info, error) {
 }
 
 // StatFile describes an open file.
-func StatFile(f *os.File) (Info, error) { return Dir{int(f.Fd())}.Self() }
+func StatFile(f *os.File) (Info, error) { return StatFD(int(f.Fd())) }
+
+// StatFD describes an open file by its descriptor.
+func StatFD(fd int) (Info, error) { return Dir{fd}.Self() }
 
 func info(st *unix.Stat_t) Info {
 	i := Info{

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/opendir"
 )
 
 // An Info describes a file or directory.
@@ -31,8 +33,13 @@ type Info struct {
 type File struct {
 	Info
 	io.ReadCloser
+	file *reader
 	info fs.FileInfo // of the open file
 }
+
+// Stamp returns what changes when the file does. It is weaker than the content: a program that has
+// mapped the file can change it without another stamp.
+func (f *File) Stamp() (opendir.Stamp, error) { return f.file.stamp() }
 
 // OpenFile opens a regular file for reading. Directories, pipes, devices and files of
 // the kernel are refused, and refusing them does not block.
@@ -54,7 +61,7 @@ func (w *Workspace) open(ctx context.Context, r request) (*File, error) {
 		if err != nil {
 			return err
 		}
-		file = &File{Info: p.describe(info), ReadCloser: f, info: info}
+		file = &File{Info: p.describe(info), ReadCloser: f, file: f, info: info}
 		return nil
 	})
 	return file, err

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/perstack-go/perstack/internal/opendir"
 )
 
 // A reader is a regular file that is open for reading. An os.File would be registered with
@@ -59,6 +61,20 @@ func (d folder) read(name string, seen fs.FileInfo) (*reader, fs.FileInfo, error
 	r := &reader{fd: fd, names: int(st.Nlink)}
 	r.left.Store(st.Size())
 	return r, st, nil
+}
+
+// stamp returns what changes when the file does.
+func (r *reader) stamp() (opendir.Stamp, error) {
+	if !r.use() {
+		return opendir.Stamp{}, fs.ErrClosed
+	}
+	defer func() {
+		if r.done() {
+			unix.Close(r.fd)
+		}
+	}()
+	info, err := opendir.StatFD(r.fd)
+	return info.Stamp, err
 }
 
 func (r *reader) Read(p []byte) (int, error) {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+
+	"github.com/perstack-go/perstack/internal/opendir"
 )
 
 // A folder is an open directory. Here it is an [os.Root], which is used with one name at a
@@ -137,6 +139,12 @@ func mayHaveNames(fs.FileInfo) bool { return true }
 type reader struct {
 	*os.File
 	names int // how many names the file has
+}
+
+// stamp returns what changes when the file does.
+func (r *reader) stamp() (opendir.Stamp, error) {
+	info, err := opendir.StatFile(r.File)
+	return info.Stamp, err
 }
 
 // read opens a file for reading that was seen in the folder.

@@ -46,6 +46,8 @@ type call struct {
 	paths    []string          // that a file tool names, as they were resolved
 	digest   string            // empty until it is needed
 	files    map[string]string // digests of the files that the call names, by path
+	hashed   int64             // bytes of files that were read for the digest
+	unread   bool              // the digest does not cover the content of all files
 }
 
 // Decide decides about a call, from what it would do now.
@@ -69,6 +71,7 @@ func (d *Decider) Decide(ctx context.Context, request engine.CallRequest) engine
 	if decision.Do == job.Ask {
 		c.findPaths(ctx)
 		result.Effect, result.Digest, result.Sandbox = c.effect(ctx), c.digestOf(ctx), c.sandbox()
+		result.Once = result.Once || c.question.Opaque() && c.unread
 	}
 	return result
 }
@@ -211,7 +214,7 @@ func (c *call) granted(ctx context.Context) (string, bool) {
 	args := canonical(c.request.Call.Args)
 	for _, g := range c.request.Grants {
 		if !g.Leaves && g.Skill == c.request.Call.SkillName && g.Tool == c.request.Call.ToolName && bytes.Equal(canonical(g.Args), args) &&
-			(!c.question.Opaque() || g.Digest == c.digestOf(ctx)) {
+			(!c.question.Opaque() || g.Digest != "" && g.Digest == c.grantDigest(ctx)) {
 			return "an answer for this job", true
 		}
 	}
@@ -220,8 +223,17 @@ func (c *call) granted(ctx context.Context) (string, bool) {
 	}
 	return c.Granted(engine.GrantRequest{
 		Expert: c.question.Expert, Call: c.request.Call, Command: c.question.Command, Env: c.question.Env,
-		InWorkspace: c.question.InWorkspace, Opaque: c.question.Opaque(), Digest: func() string { return c.digestOf(ctx) },
+		InWorkspace: c.question.InWorkspace, Opaque: c.question.Opaque(), Digest: func() string { return c.grantDigest(ctx) },
 	})
+}
+
+// grantDigest returns the digest that an earlier answer must have; "" if none can cover the call,
+// because not all of what it runs was read.
+func (c *call) grantDigest(ctx context.Context) string {
+	if digest := c.digestOf(ctx); !c.unread {
+		return digest
+	}
+	return ""
 }
 
 // canonical returns arguments in the one form that they are compared in.

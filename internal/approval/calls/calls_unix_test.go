@@ -4,18 +4,21 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/approval"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/opendir"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/job"
@@ -452,6 +455,70 @@ func TestDigestReadsFilesOnce(t *testing.T) {
 	}
 }
 
+// Large files are not read to decide about a call. What changes with their content is compared
+// instead, and an answer about a call that runs them is not kept.
+func TestDigestOfLargeFiles(t *testing.T) {
+	d, dir := newDecider(t, preset(job.PresetAsk))
+	names := []string{"script", "first", "second", "third"}
+	for i, size := range []int64{10, maxHashed - 9, 20, 1 << 36} {
+		write(t, dir, names[i], "")
+		if err := os.Truncate(filepath.Join(dir, names[i]), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decideAll := func(program string) (*call, engine.Decision) {
+		request := engine.CallRequest{Experts: []string{"dev"}, Call: event.ToolCall{
+			ID: "c1", SkillName: expert.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"` + program + `","args":["script","first","second","third"]}`),
+		}}
+		c := d.newCall(t.Context(), request)
+		c.digestOf(t.Context())
+		return c, d.Decide(t.Context(), request)
+	}
+	c, before := decideAll("sh")
+	if c.hashed != 30 || !c.unread || before.Do != job.Ask || !before.Once {
+		t.Errorf("%d bytes were read; %+v", c.hashed, before)
+	}
+	if _, again := decideAll("sh"); again.Digest != before.Digest {
+		t.Error("the digest changes while no file does")
+	}
+	if c, plain := decideAll("wc"); !c.unread || plain.Once { // its arguments say what it does
+		t.Errorf("%+v", plain)
+	}
+	args := c.request.Call.Args
+	for name, digest := range map[string]string{"the same": before.Digest, "none": ""} {
+		grant := engine.Grant{Skill: expert.BaseSkill, Tool: "exec", Args: args, Digest: digest}
+		if got := decide(t, d, "base exec "+string(args), grant); got.Do != job.Ask {
+			t.Errorf("a grant with %s digest: %+v", name, got)
+		}
+	}
+	d.Granted = func(q engine.GrantRequest) (string, bool) { return "stored", q.Digest() != "" }
+	if got := decide(t, d, "base exec "+string(args)); got.Do != job.Ask {
+		t.Errorf("a stored grant: %+v", got)
+	}
+	d.Granted = nil
+
+	// A change of content that keeps the size and the time of the file is noticed.
+	f, err := os.OpenFile(filepath.Join(dir, "third"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	was, err := opendir.StatFile(f)
+	modified := time.Unix(0, was.Stamp.Modified)
+	for now := was; err == nil && now == was; { // the clock of the file system can be slow
+		_, written := f.WriteAt([]byte("x"), 1<<35)
+		touched := os.Chtimes(f.Name(), modified, modified)
+		now, err = opendir.StatFile(f)
+		err = errors.Join(written, touched, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, after := decideAll("sh"); after.Digest == before.Digest {
+		t.Error("a large file was changed, and the digest is the same")
+	}
+}
+
 // An answer for the job covers the same arguments. Of a command that can do anything, all must be
 // as it was.
 func TestGrants(t *testing.T) {
@@ -504,4 +571,27 @@ func TestDigestStops(t *testing.T) {
 	if after := d.Decide(ctx, request).Digest; after == before {
 		t.Error("the file was read to its end, or not at all")
 	}
+	// It also stops in the middle of a file.
+	const size = 64 << 20
+	if err := os.Truncate(filepath.Join(dir, "big"), size); err != nil {
+		t.Fatal(err)
+	}
+	c := d.newCall(t.Context(), request)
+	c.digestOf(&countdown{t.Context(), 100})
+	if c.hashed == 0 || c.hashed > size/2 {
+		t.Errorf("%d bytes were read", c.hashed)
+	}
+}
+
+// A countdown is a context that ends when it was asked a number of times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }

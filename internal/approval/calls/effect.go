@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/textdiff"
+	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -299,6 +301,10 @@ func (c *call) addNamed(ctx context.Context, sum hash.Hash, dir, word string) {
 // maxName is how long a word can be to be the name of a file. The text of a file is longer.
 const maxName = 4096
 
+// maxHashed is how many bytes of files are read to decide about one call: about a second of work. A
+// model can name any number of files, of any size.
+const maxHashed = 256 << 20
+
 // addFile adds the content of a regular file in the workspace. Everything else counts as missing.
 func (c *call) addFile(ctx context.Context, sum hash.Hash, name string) {
 	f, err := c.Workspace.OpenFile(ctx, name)
@@ -308,14 +314,31 @@ func (c *call) addFile(ctx context.Context, sum hash.Hash, name string) {
 	defer f.Close()
 	digest, ok := c.files[f.Path]
 	if !ok { // a call can name a large file many times
-		content := sha256.New()
-		if _, err := io.Copy(content, stoppable{ctx, f}); err != nil {
-			fmt.Fprintf(content, "unreadable: %v", err)
-		}
-		digest = hex.EncodeToString(content.Sum(nil))
+		digest = c.fileDigest(ctx, f)
 		c.files[f.Path] = digest
 	}
 	fmt.Fprintf(sum, "file %d %s %s\n", len(f.Path), f.Path, digest)
+}
+
+// fileDigest returns the digest of the content of a file. If too much would be read, it is that of
+// what changes with the content.
+func (c *call) fileDigest(ctx context.Context, f *workspace.File) string {
+	content := sha256.New()
+	var err error
+	if f.Size <= maxHashed-c.hashed {
+		var n int64
+		n, err = io.Copy(content, io.LimitReader(stoppable{ctx, f}, f.Size)) // it can grow
+		c.hashed += n
+	} else {
+		c.unread = true
+		stamp, failed := f.Stamp()
+		fmt.Fprintf(content, "stamp: %d %+v", f.Size, stamp)
+		err = cmp.Or(failed, ctx.Err())
+	}
+	if err != nil {
+		fmt.Fprintf(content, "unreadable: %v", err)
+	}
+	return hex.EncodeToString(content.Sum(nil))
 }
 
 // A stoppable ends when its context does: a file can be large.

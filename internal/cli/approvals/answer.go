@@ -165,7 +165,7 @@ func (o *AnswerOptions) checkScope(picked []engine.WaitingCall) error {
 			return host.Usagef("call %s is no command with a subcommand, or it can run other programs, so --wide cannot allow it; leave it out", terminal.CleanLine(w.Call.ID))
 		}
 		if w.Request.Once {
-			return host.Usagef("a rule asks about call %s each time, so it cannot be allowed for longer; leave out --for", terminal.CleanLine(w.Call.ID))
+			return host.Usagef("call %s has to be asked about each time, so it cannot be allowed for longer; leave out --for", terminal.CleanLine(w.Call.ID))
 		}
 	}
 	return nil
