@@ -75,7 +75,7 @@ func (s *set) outside(k *expert.Skill, in *skillSandbox) func(ctx context.Contex
 // of a skill. One is left out if it is gone, if a link is in its place, or if it is private by now.
 func (s *set) opened(k *expert.Skill, in *skillSandbox) func(context.Context) []string {
 	return func(ctx context.Context) []string {
-		if s.req.Opened == nil {
+		if s.req.Opened == nil || s.site.Parts.Container != nil {
 			return nil
 		}
 		return slices.DeleteFunc(s.req.Opened(ctx, k.Name), func(path string) bool {

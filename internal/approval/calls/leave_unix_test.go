@@ -78,3 +78,38 @@ func TestLeaveGrants(t *testing.T) {
 		t.Errorf("stored: %+v", got)
 	}
 }
+
+// A directory outside of the sandbox is decided about as a whole: a rule about something in it counts,
+// if it asks or denies. One that allows is about the directory itself.
+func TestLeaveForDirectory(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*job.Spec)
+		want   job.Verdict
+	}{
+		"auto":                      {preset(job.PresetAuto), job.Ask},
+		"never":                     {preset(job.PresetNever), job.Deny},
+		"read-only":                 {preset(job.PresetReadOnly), job.Deny},
+		"planning":                  {func(s *job.Spec) { s.Approvals.Plan = true }, job.Deny},
+		"everything":                {func(s *job.Spec) { s.Approvals.AllowAll = true }, job.Allow},
+		"allowed":                   {rules(job.Rule{Path: "/srv/data", Do: job.Allow}), job.Allow},
+		"allowed with the others":   {rules(job.Rule{Path: "/srv/**", Do: job.Allow}), job.Allow},
+		"a file in it is allowed":   {rules(job.Rule{Path: "/srv/data/a.csv", Do: job.Allow}), job.Ask},
+		"of the workspace":          {rules(job.Rule{Path: "**", Do: job.Allow}), job.Ask},
+		"the command is allowed":    {rules(job.Rule{Command: []string{"cat", "**"}, Do: job.Allow}), job.Ask},
+		"hosts are allowed":         {rules(job.Rule{Host: "*", Do: job.Allow}), job.Ask},
+		"denied":                    {rules(job.Rule{Path: "/srv/data", Do: job.Deny}, job.Rule{Path: "/srv/**", Do: job.Allow}), job.Deny},
+		"a file in it is denied":    {rules(job.Rule{Path: "/srv/data/keys/*", Do: job.Deny}, job.Rule{Path: "/srv/**", Do: job.Allow}), job.Deny},
+		"another one is denied":     {rules(job.Rule{Path: "/srv/other/**", Do: job.Deny}), job.Ask},
+		"for another Expert only":   {rules(job.Rule{Expert: "lead", Path: "/srv/data", Do: job.Allow}), job.Ask},
+		"what is denied everywhere": {rules(job.Rule{Path: "**/keys", Do: job.Deny}), job.Deny},
+	} {
+		d, _ := newDecider(t, c.change)
+		got := d.Decide(t.Context(), engine.CallRequest{
+			Experts: []string{"lead", "dev"}, Leaves: &event.Effect{Kind: event.PathEffect, Path: "/srv/data", Named: "/srv/data/a.csv"},
+			Call: event.ToolCall{ID: "c1", SkillName: expert.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"cat"}`)},
+		})
+		if got.Do != c.want || got.Do == job.Ask && (got.Effect.Named != "/srv/data/a.csv" || got.Digest == "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -119,8 +119,12 @@ func eachLevel(t *testing.T, test func(t *testing.T, level expert.SandboxLevel))
 // A directory that the user opens can be read from the next call on, and not changed. What is beside it
 // stays closed.
 func TestLeaveSandboxForDirectory(t *testing.T) {
-	eachLevel(t, func(t *testing.T, level expert.SandboxLevel) {
+	inHome := false
+	test := func(t *testing.T, level expert.SandboxLevel) {
 		dir := outsideDir(t)
+		if inHome { // level full has another home directory
+			t.Setenv("HOME", dir)
+		}
 		data := filepath.Join(dir, "data")
 		r := &reader{level: level, librarian: librarian{answer: event.Answer{Allow: true}}}
 		r.run(t, commands(
@@ -150,7 +154,10 @@ func TestLeaveSandboxForDirectory(t *testing.T) {
 		if got := r.results[3]; strings.Contains(got, "c.txt") {
 			t.Errorf("what is beside it: %s", got)
 		}
-	})
+	}
+	eachLevel(t, test)
+	inHome = true
+	t.Run("in the home directory", func(t *testing.T) { eachLevel(t, test) })
 }
 
 // What the model and the Run are told if a directory is not opened. The job continues.
