@@ -20,7 +20,9 @@ func TestCachesOfOpenedDirectories(t *testing.T) {
 	upper := filepath.Join(t.TempDir(), "go-build")
 	b := &skillSandbox{right: expert.WorkspaceNone, sandboxes: &Sandboxes{full: &namespaces{
 		now: time.Now, log: slog.New(slog.DiscardHandler), files: func() map[string]string { return nil },
-		caches: func() ([]policy.Cache, error) { return []policy.Cache{{Path: "/home/ann/.cache/go-build", Upper: upper}}, nil },
+		caches: func() ([]policy.Cache, error) {
+			return []policy.Cache{{Path: "/home/ann/.cache/go-build", Upper: upper}}, nil
+		},
 	}}}
 	defer func() {
 		if err := b.remove(); err != nil {
