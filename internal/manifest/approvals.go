@@ -64,7 +64,7 @@ func ruleKeys(verdicts []string) []key[job.Rule] {
 			without("all commands").more("`**` stands for any words"),
 		row("env", "Variables that a command can set.", list(maxRuleArgs, "Name of a variable.", pattern), func(r *R, all []string) { r.Env = all }).
 			without("none").more("for rules that allow a command"),
-		row("path", "Path of a file tool, relative to the workspace.", pattern, func(r *R, s string) { r.Path = s }).without("all paths").more("`**` stands for any directories"),
+		row("path", "Path of a file tool, relative to the workspace, or of a directory outside of the sandbox, absolute.", pattern, func(r *R, s string) { r.Path = s }).without("all paths").more("`**` stands for any directories"),
 		row("host", "Host of a connection, or host:port.", pattern, func(r *R, s string) { r.Host = s }).without("all hosts"),
 		custom("args", "Patterns of arguments of the call, by JSON pointer.", "table", func() *jsonSchema {
 			s := tablesOf(&jsonSchema{Type: "string", Pattern: "^/"}, described(pattern.schema, "A pattern of the argument."))
