@@ -34,7 +34,7 @@ var arrows = []arrow{
 	{"internal/opendir", ""},
 	{"internal/stopwatch", ""},
 	{"internal/textdiff", ""},
-	{"internal/workspace", "internal/filename internal/wording"},
+	{"internal/workspace", "internal/filename internal/opendir internal/wording"},
 	{"internal/workspace/snapshot", "internal/filelock internal/opendir internal/workspace"},
 	{"internal/workspace/rewind", "internal/opendir internal/textdiff internal/workspace internal/workspace/snapshot"},
 	{"internal/owner", ""},
@@ -87,7 +87,7 @@ var arrows = []arrow{
 	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/stopwatch internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
 
 	// Files go back to what a journal says.
-	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/opendir internal/runtimes internal/state internal/wording internal/workspace/..."},
+	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/opendir internal/runtimes internal/state internal/userfile internal/wording internal/workspace/..."},
 
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a
 	// process of its own, with a proxy or an engine.

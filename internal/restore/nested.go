@@ -14,10 +14,10 @@ import (
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
-// Workspaces can lie in each other. Who has the lock of one therefore looks at the locks of those
-// above and below. The name of a lock does not tell where its workspace is, so a second file does,
-// as long as the lock is in use. It is written before the others are looked at: of two that begin at
-// the same time, at least one sees the other.
+// Workspaces can lie in each other. A process that has the lock of one therefore looks at the locks
+// of those above and below. The name of a lock does not tell where its workspace is, so a second file
+// does, as long as the lock is in use. It is written before the others are looked at: of two
+// processes that begin at the same time, at least one sees the other.
 
 // pathSuffix ends the name of the file with the path of a workspace.
 const pathSuffix = ".path"
@@ -105,7 +105,7 @@ func isFree(in opendir.Dir, name string, exclusive bool) (bool, error) {
 	return free, err
 }
 
-// removePath removes the path of a workspace whose lock nobody else has.
+// removePath removes the path of a workspace. The lock must be exclusive.
 func removePath(in opendir.Dir, name string) error {
 	if err := in.Remove(name + pathSuffix); !errors.Is(err, fs.ErrNotExist) {
 		return err

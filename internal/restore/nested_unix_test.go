@@ -16,7 +16,7 @@ import (
 )
 
 // A job in a directory above or below the workspace excludes a restore, and the other way round.
-func TestNeighbours(t *testing.T) {
+func TestNestedWorkspaces(t *testing.T) {
 	f := newFixture(t)
 	f.write("sub/a", "original")
 	f.run("task", func(w *work) { w.call(func() { f.write("sub/a", "job") }) })
@@ -93,7 +93,7 @@ func (f *fixture) paths() []string {
 }
 
 // Jobs and restores in nested workspaces begin and end all the time: they never work at once.
-func TestNeighboursRace(t *testing.T) {
+func TestNestedWorkspacesRace(t *testing.T) {
 	f := newFixture(t)
 	f.run("task", func(*work) {})
 	var jobs, restores atomic.Int32
