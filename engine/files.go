@@ -35,6 +35,7 @@ const (
 type OpenRestore struct {
 	Seq int64 // of the record
 	event.FilesRestoreStarted
+	Back bool // it takes back another one, which did not end
 }
 
 // A RunStart is where a Run of the coordinator begins.
@@ -64,7 +65,7 @@ func (f *fileHistory) apply(r store.Record, runs map[string]State) {
 		f.called, f.crashed = len(b.Busy) > 0 || callsRun(runs), false
 		f.states = append(f.states, FileState{Seq: r.Seq, Tree: b.Tree, Reason: b.Reason, By: author(b)})
 	case event.FilesRestoreStarted:
-		f.restore = &OpenRestore{r.Seq, b}
+		f.restore = &OpenRestore{r.Seq, b, f.restore != nil}
 	case event.FilesRestored:
 		if f.restore != nil {
 			f.states = append(f.states, FileState{Seq: r.Seq, Tree: f.restore.Goal, Restored: f.restore.Target})

@@ -103,7 +103,7 @@ func (s *Session) finish(ctx context.Context, abort bool) error {
 	if open == nil { // it had not begun, or had ended
 		return s.lock.end()
 	}
-	if abort {
+	if abort && !open.Back { // to take that back would be to carry the first one out
 		// This is a restore of its own, which can be interrupted as well. What it finds is partly
 		// one state and partly the other.
 		back := event.FilesRestoreStarted{Target: open.Safety, Safety: open.Goal, Goal: open.Safety}

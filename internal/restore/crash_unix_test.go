@@ -126,11 +126,7 @@ const childVariable = "PERSTACK_TEST_RESTORE"
 // killed.
 func (f *fixture) die(verb string, step int) bool {
 	f.t.Helper()
-	place, err := json.Marshal(f.place)
-	f.check(err)
-	cmd := exec.Command(os.Args[0], verb, f.stateDir, f.dir, string(place), strconv.Itoa(step))
-	cmd.Env = append(os.Environ(), childVariable+"=1")
-	out, err := cmd.CombinedOutput()
+	out, err := f.child(verb, step).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true
@@ -141,17 +137,27 @@ func (f *fixture) die(verb string, step int) bool {
 	return false
 }
 
+// child is this program, which does something and kills itself at a step; never with 0.
+func (f *fixture) child(verb string, step int) *exec.Cmd {
+	f.t.Helper()
+	place, err := json.Marshal(f.place)
+	f.check(err)
+	cmd := exec.Command(os.Args[0], verb, f.stateDir, f.dir, string(place), strconv.Itoa(step))
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	return cmd
+}
+
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) == "" {
 		os.Exit(m.Run())
 	}
-	if err := child(os.Args[1:]); err != nil {
+	if err := act(os.Args[1:]); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
 }
 
-func child(args []string) error {
+func act(args []string) error {
 	step, err := strconv.Atoi(args[4])
 	if err != nil {
 		return err
