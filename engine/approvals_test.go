@@ -383,8 +383,8 @@ func TestAnswerWhileOthersWork(t *testing.T) {
 	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted || len(b.tools.ran) != 2 {
 		t.Errorf("%+v; ran %v", r, b.tools.ran)
 	}
-	if err := b.inbox.Answer(RunAnswer{}); err == nil {
-		t.Error("an answer to a job that has ended counts")
+	if wrong, ok := errors.AsType[*AnswerError](b.inbox.Answer(RunAnswer{})); !ok || !wrong.Stopping {
+		t.Errorf("an answer to a job that has ended: %v", wrong)
 	}
 	b.checkJournal()
 }

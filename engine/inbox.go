@@ -14,6 +14,7 @@ import (
 type AnswerError struct {
 	ToolCallID string
 	Problem    string
+	Stopping   bool // the job is about to stop; when it has, the answer can be recorded
 }
 
 func (e *AnswerError) Error() string { return fmt.Sprintf("call %s %s", e.ToolCallID, e.Problem) }
@@ -25,11 +26,11 @@ func (h *History) answerEvent(source Source, runID string, b event.ApprovalAnswe
 	i := slices.IndexFunc(all, func(w WaitingCall) bool { return w.RunID == runID && w.Call.ID == b.ToolCallID })
 	switch {
 	case i < 0:
-		return event.Event{}, &AnswerError{b.ToolCallID, "does not wait for an answer; it may have one already"}
+		return event.Event{}, &AnswerError{ToolCallID: b.ToolCallID, Problem: "does not wait for an answer; it may have one already"}
 	case all[i].Request.Digest != b.Digest:
-		return event.Event{}, &AnswerError{b.ToolCallID, "was asked about again, because what it would do has changed"}
+		return event.Event{}, &AnswerError{ToolCallID: b.ToolCallID, Problem: "was asked about again, because what it would do has changed"}
 	case all[i].Expired(source.Now()):
-		return event.Event{}, &AnswerError{b.ToolCallID, "waits for too long, so it counts as denied"}
+		return event.Event{}, &AnswerError{ToolCallID: b.ToolCallID, Problem: "waits for too long, so it counts as denied"}
 	}
 	s := h.runs[runID]
 	return event.Event{
@@ -97,7 +98,7 @@ func (b *Inbox) Answer(answer RunAnswer) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.take == nil {
-		return &AnswerError{answer.ToolCallID, "belongs to a job that has stopped meanwhile"}
+		return Stopping(answer)
 	}
 	if err := b.take(answer); err != nil {
 		return err
@@ -106,6 +107,11 @@ func (b *Inbox) Answer(answer RunAnswer) error {
 		cancel(errAnswered)
 	}
 	return nil
+}
+
+// Stopping returns the error for an answer that a job can no longer take, because it stops.
+func Stopping(answer RunAnswer) error {
+	return &AnswerError{ToolCallID: answer.ToolCallID, Problem: "belongs to a job that is about to stop", Stopping: true}
 }
 
 // takeAnswer records an answer that came from elsewhere.

@@ -128,6 +128,20 @@ func TestApprovalHeadless(t *testing.T) {
 	p.perstack("log", job, "--verify").must(t, 0)
 }
 
+// An answer that comes while the container of a job is removed is recorded then, and the job resumed.
+func TestApprovalAtTheEnd(t *testing.T) {
+	t.Parallel()
+	p := askingProject(t)
+	job := p.job()
+	s := p.start("worker", "go", "--job-id", job)
+	s.mustAwait(`"type":"stopRunByApproval"`)
+	p.perstack("approve", job, p.waiting(job)[0], "--resume").must(t, 0)
+	if code := s.end(); code != 4 {
+		t.Errorf("exit code %d: %s", code, s.stderr())
+	}
+	p.ranTimes(job, 1)
+}
+
 // The model is told why a call was denied.
 func TestApprovalDenied(t *testing.T) {
 	t.Parallel()

@@ -34,8 +34,9 @@ const (
 
 // A reply is what became of an answer.
 type reply struct {
-	Problem string `json:"problem,omitzero"` // why the answer does not count
-	Error   string `json:"error,omitzero"`   // why it could not be recorded
+	Problem  string `json:"problem,omitzero"`  // why the answer does not count
+	Stopping bool   `json:"stopping,omitzero"` // it can count when the job has stopped
+	Error    string `json:"error,omitzero"`    // why it could not be recorded
 }
 
 // place returns the directory and the name of a job's socket. storage is the directory of its
@@ -124,7 +125,7 @@ func serve(conn *net.UnixConn, inbox *engine.Inbox) {
 			err = inbox.Answer(answer)
 		}
 		if wrong, ok := errors.AsType[*engine.AnswerError](err); ok {
-			r.Problem = wrong.Problem
+			r.Problem, r.Stopping = wrong.Problem, wrong.Stopping
 		} else if err != nil {
 			r.Error = err.Error()
 		}
@@ -171,7 +172,7 @@ func Send(ctx context.Context, state, storage, jobID string, answer engine.RunAn
 	case err != nil:
 		return fmt.Errorf("hand over the answer: %w", err)
 	case r.Problem != "":
-		return &engine.AnswerError{ToolCallID: answer.ToolCallID, Problem: r.Problem}
+		return &engine.AnswerError{ToolCallID: answer.ToolCallID, Problem: r.Problem, Stopping: r.Stopping}
 	case r.Error != "":
 		return errors.New(r.Error)
 	}

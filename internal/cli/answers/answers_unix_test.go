@@ -118,8 +118,8 @@ func TestNoProcessListens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := send(); !errors.As(err, new(*engine.AnswerError)) {
-		t.Errorf("no job: %v", err)
+	if wrong, ok := errors.AsType[*engine.AnswerError](send()); !ok || !wrong.Stopping {
+		t.Errorf("no job: %v", wrong)
 	}
 	stop()
 	if err := send(); !errors.Is(err, ErrNotRunning) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -192,7 +193,15 @@ func (o *AnswerOptions) remember(ctx context.Context, jobID string, picked []eng
 	return nil
 }
 
-// record records the answers. running says that another process runs the job and has them now.
+const (
+	// stopLimit is how long a job that is about to stop is waited for. In Docker, its container is
+	// removed meanwhile.
+	stopLimit = 30 * time.Second
+	stopPause = 50 * time.Millisecond
+)
+
+// record records the answers. running says that another process runs the job and has them now. A job
+// that is about to stop takes none: they are recorded as soon as it has stopped.
 func (o *AnswerOptions) record(ctx context.Context, history host.History, jobs store.Sealing, j jobCalls, picked []engine.WaitingCall) (running bool, err error) {
 	var all []engine.RunAnswer
 	for _, w := range picked {
@@ -209,20 +218,34 @@ func (o *AnswerOptions) record(ctx context.Context, history host.History, jobs s
 	if sealer == nil {
 		return false, host.Usagef("whether this user sealed job %s is not known, because the home directory is not known; set HOME", j.id)
 	}
-	err = engine.RecordAnswers(ctx, jobs.WithSeal(sealer), o.Host.Source, j.id, all)
-	if !errors.Is(err, store.ErrLocked) {
-		return false, err
-	}
-	for _, a := range all {
-		sent := answers.Send(ctx, history.Project.State, history.Dir, j.id, a)
-		if errors.Is(sent, answers.ErrNotRunning) {
-			return true, &host.ExitError{Code: host.ExitFailure, Err: err}
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	for unheard := 0; ; {
+		err := engine.RecordAnswers(ctx, jobs.WithSeal(sealer), o.Host.Source, j.id, all)
+		if !errors.Is(err, store.ErrLocked) {
+			return false, err
 		}
-		if sent != nil {
+		var sent error
+		for len(all) > 0 && sent == nil {
+			if sent = answers.Send(ctx, history.Project.State, history.Dir, j.id, all[0]); sent == nil {
+				all = all[1:]
+			}
+		}
+		wrong, ok := errors.AsType[*engine.AnswerError](sent)
+		switch {
+		case errors.Is(sent, answers.ErrNotRunning) && unheard > 0:
+			return true, &host.ExitError{Code: host.ExitFailure, Err: err}
+		case errors.Is(sent, answers.ErrNotRunning): // it can have ended just now
+			unheard++
+		case !ok || !wrong.Stopping:
+			return true, sent
+		}
+		select {
+		case <-time.After(stopPause):
+		case <-ctx.Done():
 			return true, sent
 		}
 	}
-	return true, nil
 }
 
 // print says what was answered, and how the job continues.

@@ -92,9 +92,32 @@ func TestAnswersFromElsewhere(t *testing.T) {
 		if text := ends[0].ToolResult.Result[0].Text; !allow && !strings.Contains(text, "denied by the user: use staging") {
 			t.Errorf("the model is told %q", text)
 		}
-		if err := s.inbox.Answer(engine.RunAnswer{}); err == nil {
-			t.Error("an answer to a job that has ended counts")
+		if err := s.inbox.Answer(engine.RunAnswer{}); !isStopping(err) {
+			t.Errorf("an answer to a job that has ended: %v", err)
 		}
+	}
+}
+
+func isStopping(err error) bool {
+	wrong, ok := errors.AsType[*engine.AnswerError](err)
+	return ok && wrong.Stopping
+}
+
+// A job that has stopped takes no answer while its container ends. The process that has the answer is
+// told so, and can record it afterwards.
+func TestAnswerAtTheEnd(t *testing.T) {
+	s := newStage(t)
+	s.approvals = byTool{"push": job.Ask}
+	container := s.playsScript(pushes, func(string) {})
+	result, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
+		container(in, out)
+		answer, ok := s.waitingCall()
+		if err := s.inbox.Answer(answer); !ok || !isStopping(err) {
+			t.Errorf("%v", err)
+		}
+	})
+	if err != nil || result.Status != event.StatusStoppedByApproval || len(result.Waiting) != 1 {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 

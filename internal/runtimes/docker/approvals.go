@@ -124,13 +124,16 @@ func (s *session) takeAnswer(answer engine.RunAnswer) error {
 	case s.answers <- func() { result <- s.pass(answer) }:
 		return <-result
 	case <-s.over:
-		return &engine.AnswerError{ToolCallID: answer.ToolCallID, Problem: "belongs to a job that has stopped meanwhile"}
+		return engine.Stopping(answer)
 	}
 }
 
 // pass records an answer and tells the container: as what the user said to its question, if this one
 // is open. Before the container is there, the history that it gets says enough.
 func (s *session) pass(answer engine.RunAnswer) error {
+	if s.left || s.follower.Ended() {
+		return engine.Stopping(answer)
+	}
 	if err := s.follower.Answer(answer); err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ type session struct {
 	stopped bool     // the engine was told to stop because of a limit that the host met
 	end     *hostlink.End
 	talk    *talk // nil before the container has started
+	left    bool  // nothing is taken from the container any more
 }
 
 func newSession(r *runner, f *engine.Follower) *session {
@@ -138,6 +139,7 @@ func (s *session) live(ctx context.Context, site place, failed <-chan error, doc
 	}
 	s.talk = newTalk(c, first)
 	why := s.attend(ctx, s.talk, failed)
+	s.left = true
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
 	if err := s.while(func() error { return leave(stopping, site, s.talk, why) }); err != nil {
