@@ -7,6 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -33,7 +34,9 @@ func (s *set) openSandboxes(skills []*expert.Skill) (err error) {
 		}
 		s.sandboxes.bySkill[k.Name] = b
 	}
-	if s.site.Sandboxes.OwnListeners && s.site.Sandboxes.full == nil {
+	// At level landlock a program can connect to the port of its listener on any host. Without a network
+	// there is no listener, and so no port.
+	if s.site.Sandboxes.OwnListeners && s.site.Sandboxes.full == nil && s.site.Sandboxes.Reach.Network != job.NetworkNone {
 		s.sandboxes.listeners, err = s.openListeners(sandboxed)
 	}
 	return err

@@ -171,3 +171,29 @@ func TestPlanningReach(t *testing.T) {
 		}
 	}
 }
+
+// At level landlock, a program can connect to the port of its listener on any host. While a job plans,
+// and for a user who wants no network, there is no such port.
+func TestNoPortWithoutANetwork(t *testing.T) {
+	base := &expert.Skill{Name: expert.BaseSkill, Type: expert.StdioSkill, BuiltIn: true}
+	for _, tt := range []struct {
+		network string
+		plan    bool
+		want    bool
+	}{{"", false, true}, {job.NetworkListed, false, true}, {job.NetworkListed, true, false}, {job.NetworkNone, false, false}} {
+		sandboxes, remove, err := OnHost(true).MakeDirs(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sandboxes.Reach.Network = tt.network
+		s := (&Site{Parts: testParts(), Sandboxes: sandboxes}).newSet(t.Context(), engine.SkillRequest{Expert: &expert.Expert{Key: "x"}, Plan: tt.plan})
+		err = s.openSandboxes([]*expert.Skill{base})
+		port, portErr := s.proxyPort(base.Name)
+		if err != nil || portErr != nil || (port != 0) != tt.want || (len(s.proxyVariables(base.Name)) > 0) != tt.want {
+			t.Errorf("%+v: port %d, %v, %v, %q", tt, port, err, portErr, s.proxyVariables(base.Name))
+		}
+		if err := errors.Join(s.sandboxes.removeAll(), remove()); err != nil {
+			t.Error(err)
+		}
+	}
+}
