@@ -133,6 +133,10 @@ func (h *History) AtBeginning() bool {
 	return h.rewound && !ok
 }
 
+// PlansAtBeginning reports whether all Runs were taken back, and the first of them only planned. The
+// answer of the user was taken back with them, so a new conversation only plans, too.
+func (h *History) PlansAtBeginning() bool { return h.beganToPlan && h.AtBeginning() }
+
 // Recorded returns what the job ran where it is continued from, as [History.Origin] has it. A job
 // whose Runs were all taken back keeps what it ran last. It is zero if there is no such checkpoint.
 func (h *History) Recorded(checkpointID string) (job.Spec, error) {
@@ -158,6 +162,9 @@ func (h *History) noteStart(r store.Record, after State) {
 		return
 	}
 	h.spec = after.Spec
+	if b.From == nil {
+		h.beganToPlan = b.Plan
+	}
 	if _, known := h.starts[r.Event.RunID]; !known {
 		h.starts[r.Event.RunID] = RunStart{RunID: r.Event.RunID, Seq: r.Seq, From: b.From, Task: after.Task}
 	}

@@ -27,7 +27,8 @@ type History struct {
 	starts map[string]RunStart // of the coordinator's Runs
 	spec   rawjson.Value       // of the newest start of the coordinator
 
-	rewound bool // the user took Runs back
+	rewound     bool // the user took Runs back
+	beganToPlan bool // the newest conversation without an origin only planned at first
 
 	grants []grant                  // of the user, for the rest of the job
 	denied []event.ApprovalAnswered // to programs that wanted to leave the sandbox

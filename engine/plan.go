@@ -44,6 +44,7 @@ func planStart(spec job.Spec, source Source, h *History) (start, error) {
 	in := spec.Input
 	st := start{runID: cmp.Or(spec.RunID, source.NewID()), step: 1, query: in.Query, answer: in.Answer}
 	if !in.Continue || in.From == "" && in.Query != "" && h.AtBeginning() {
+		st.plans = h.PlansAtBeginning()
 		return st, nil
 	}
 	point, err := h.startingPoint(spec)

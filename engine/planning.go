@@ -64,13 +64,17 @@ func (r *run) onlyPlans(st start) bool {
 	return st.from.State.Planning()
 }
 
-// onlyPlans reports whether the first start of the coordinator only plans.
+// onlyPlans reports whether the first start of the coordinator only plans. A history that the user
+// trusts without a seal cannot say that a plan was accepted.
 func (st start) onlyPlans(spec *job.Spec) bool {
 	var from State
 	if st.from != nil {
 		from = st.from.State
 	}
-	return from.Planning() || spec.Approvals.Plan && (st.query != "" || from.plan != planIsAccepted)
+	if spec.Input.TrustHistory {
+		from.plan = from.plan.withoutAnswer()
+	}
+	return st.plans || from.Planning() || spec.Approvals.Plan && (st.query != "" || from.plan != planIsAccepted)
 }
 
 // planEnded is why a Run in a container stops after its plan was accepted. Nothing in the container can

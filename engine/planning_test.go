@@ -196,6 +196,39 @@ func TestPlanAcceptedByOthers(t *testing.T) {
 	if p, ok := h.Origin(""); !ok || !p.State.Planning() {
 		t.Error("the word of an unsealed journal counts")
 	}
+	earlier := job.Input{Continue: true, Query: "more", From: h.head.State.CheckpointID}
+	trusted := earlier
+	trusted.TrustHistory = true
+	// What was voided once does not count later, either.
+	for _, in := range []job.Input{{Continue: true, Query: "more", TrustHistory: true}, trusted, earlier} {
+		b.plan, b.planned, b.approver = false, nil, nil
+		b.script.turns = append(b.script.turns, says("ok"))
+		if b.must(in); !slices.Equal(b.planned, []bool{true}) {
+			t.Errorf("%+v: it does not plan: %v", in, b.planned)
+		}
+	}
+}
+
+// When all Runs were taken back, so was the answer of the user.
+func TestPlanTakenBack(t *testing.T) {
+	for _, plan := range []bool{false, true} {
+		b := newBench(t, says("done"), says("done"), says("done"))
+		b.plan = plan
+		first := b.must(job.Input{Query: "go"})
+		journal, err := b.store.Open(t.Context(), "job")
+		if err == nil {
+			_, err = journal.Append(t.Context(), event.Event{ID: "taken", JobID: "job", RunID: first.RunID, Body: event.Rewound{}})
+		}
+		if err = errors.Join(err, journal.Close()); err != nil {
+			t.Fatal(err)
+		}
+		b.plan, b.planned = false, nil
+		b.must(job.Input{Continue: true, Query: "again"})
+		b.must(job.Input{Continue: true, Query: "and again"})
+		if want := []bool{plan, plan}; !slices.Equal(b.planned, want) {
+			t.Errorf("after a job with plan = %t, skills were started with %v", plan, b.planned)
+		}
+	}
 }
 
 // A remote engine can neither accept a plan nor begin or end to plan by itself. It asks about what its

@@ -15,6 +15,7 @@ type start struct {
 	answer   *event.ToolAnswer   // to a question that waits
 	parent   *event.Parent       // the Run that delegated; nil for the coordinator
 	children []event.DelegateRun // on a new branch: the Runs for open calls of delegates
+	plans    bool                // without a checkpoint: the job only planned, and all its Runs were taken back
 
 	// acceptUnfinished takes delegates that were stopped from outside for failed, instead of
 	// leaving their calls open for a later resume.

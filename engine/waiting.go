@@ -130,8 +130,8 @@ func (h *History) forgetAnswers() {
 		}
 	}
 	for id, p := range h.points {
-		p.State.opened = nil
+		p.State.plan, p.State.opened = p.State.plan.withoutAnswer(), nil
 		h.points[id] = p
 	}
-	h.head.State.opened = nil
+	h.head.State.plan, h.head.State.opened = h.head.State.plan.withoutAnswer(), nil
 }

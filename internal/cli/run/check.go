@@ -113,15 +113,18 @@ func (pl *plan) checkFlags() error {
 // checkPlan says if the job only plans. One that is continued can have started so.
 func (pl *plan) checkPlan() error {
 	var from engine.State
+	forgets := pl.opts.TrustHistory // also that a plan was accepted
+	again := false
 	if h := pl.target.history; h != nil {
+		again = pl.opts.ResumeFrom == "" && h.PlansAtBeginning()
 		if point, ok := h.Origin(pl.opts.ResumeFrom); ok {
 			from = h.Root(point).State
 		}
 	}
 	switch asked := pl.spec.Approvals.Plan; {
-	case asked && from.PlanAccepted() && !pl.opts.HasQuery && pl.opts.QueryFile == "":
+	case asked && from.PlanAccepted() && !forgets && !pl.opts.HasQuery && pl.opts.QueryFile == "":
 		return host.Usagef("the plan of job %s was accepted; give a new query to plan again, or leave out --plan", pl.target.jobID)
-	case asked || from.Planning():
+	case asked || again || from.Planning() || forgets && from.PlanAccepted():
 		pl.say("the job only plans: it can change no file until you accept a plan")
 	}
 	return nil
