@@ -263,6 +263,13 @@ func (b *budget) resume(source Source) {
 	}
 }
 
+// enforceTime stops the Run, or one that it works for, if its time is up.
+func (b *budget) enforceTime() {
+	for ; b != nil; b = b.parent {
+		b.time.enforce()
+	}
+}
+
 // elapsed returns how long the Run has worked.
 func (b *budget) elapsed(now time.Time) time.Duration {
 	if b.pauses > 0 {

@@ -151,6 +151,7 @@ func (r *run) loop(ctx context.Context, err error) (Result, error) {
 	for r.state.phase != stopped {
 		var body event.Body
 		r.publishReports()
+		r.budget.enforceTime()
 		if err == nil {
 			body, err = r.decide(ctx)
 		}

@@ -11,6 +11,7 @@ import (
 // A timeLimit cancels a context when a Run, with all that it delegates, has worked for too long.
 // While it is paused, no time passes for it.
 type timeLimit struct {
+	cancel  func()
 	mu      sync.Mutex
 	timer   *time.Timer
 	left    time.Duration
@@ -27,9 +28,8 @@ func withTimeLimit(ctx context.Context, d time.Duration) (context.Context, *time
 		return ctx, nil, cancel
 	}
 	limit := &timeLimit{left: d, started: time.Now()}
-	limit.timer = time.AfterFunc(d, func() {
-		cancel(&LimitError{Limit: event.LimitDuration, Used: d.Seconds(), Max: d.Seconds()})
-	})
+	limit.cancel = func() { cancel(&LimitError{Limit: event.LimitDuration, Used: d.Seconds(), Max: d.Seconds()}) }
+	limit.timer = time.AfterFunc(d, limit.cancel)
 	context.AfterFunc(ctx, limit.end)
 	return ctx, limit, cancel
 }
@@ -39,6 +39,20 @@ func (l *timeLimit) end() {
 	defer l.mu.Unlock()
 	l.ended = true
 	l.timer.Stop()
+}
+
+// enforce cancels the context now if the time is up. On a busy machine the timer can be late, and
+// another step would begin.
+func (l *timeLimit) enforce() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	up := l.pauses == 0 && time.Since(l.started) >= l.left
+	l.mu.Unlock()
+	if up {
+		l.cancel()
+	}
 }
 
 // pause stops the time until resume was called as often.
