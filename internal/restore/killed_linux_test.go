@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/workspace/rewind"
 )
 
 // A restore is killed right before each system call by which it changes a file: in the workspace, in
@@ -74,6 +75,33 @@ func TestKilledAgainAtEveryOperation(t *testing.T) {
 				t.Errorf("%s after operation %d: only %d were interrupted", verb, first, began)
 			}
 		}
+	}
+}
+
+// A restore is killed while it makes readable what the job has closed. The next one restores it.
+func TestKilledWhileFilesAreOpened(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads every file; CI runs the tests as another user")
+	}
+	for n, killed := 1, true; killed; n += stride() {
+		f := newFixture(t)
+		f.sh("mkdir -p d/e; for f in a b d/a d/e/f; do echo old > $f; done")
+		before := f.copy()
+		f.run("task", func(w *work) {
+			w.call(func() {
+				f.sh("for f in a b d/a d/e/f; do echo job > $f; done; mkdir new; echo job > new/x; chmod 000 a d/e/f d/e d new")
+			})
+		})
+		t.Cleanup(func() { f.sh("chmod -R u+rwX .") })
+		killed = f.killAt("restore", n) == n
+		switch {
+		case f.begun():
+			f.settle(false)
+		case !f.ended():
+			_, err := f.undo(rewind.Options{})
+			f.check(err)
+		}
+		f.whole(before, fmt.Sprintf("operation %d", n))
 	}
 }
 

@@ -27,12 +27,13 @@ func Rest(was, goal, now snapshot.Tree) Plan {
 }
 
 // halfway reports whether a restore can have left a path like this: removed and not replaced yet, or
-// a directory that did not have its mode yet.
+// a directory that did not have its mode yet, or was made writable for what had to go.
 func halfway(is *snapshot.Entry, c snapshot.Change) bool {
 	if is == nil {
 		return c.Before != nil && inTheWay(c)
 	}
-	return is.Kind == snapshot.Directory && is.Captured() && c.After != nil && c.After.Kind == snapshot.Directory
+	opened := c.Before != nil && c.Before.Kind == snapshot.Directory && is.Mode == c.Before.Mode|0o700
+	return is.Kind == snapshot.Directory && is.Captured() && (opened || c.After != nil && c.After.Kind == snapshot.Directory)
 }
 
 // closeDirectory gives a directory its mode back that was made writable for what is in it.
