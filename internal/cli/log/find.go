@@ -3,6 +3,8 @@ package log
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +22,22 @@ func (o *Options) find(ctx context.Context, s store.Store) (string, error) {
 		return o.Job, nil
 	}
 	empty := true
+	var begin []string // checkpoints that begin with the one that is looked for
+	var in string      // the job of the last of them
 	for info, err := range s.Jobs(ctx) {
 		if err != nil && info.ID == "" {
 			return "", err
 		}
 		empty = false
-		if o.Latest || holds(ctx, s, info.ID, o) {
+		if o.Latest {
 			return info.ID, nil
+		}
+		found, more := o.search(ctx, s, info.ID)
+		if found {
+			return info.ID, nil
+		}
+		if len(more) > 0 {
+			begin, in = append(begin, more...), info.ID
 		}
 	}
 	switch {
@@ -34,32 +45,44 @@ func (o *Options) find(ctx context.Context, s store.Store) (string, error) {
 		return "", nil
 	case o.Run != "":
 		return "", host.Usagef("no job has a run %s; %s log <job> shows the runs of a job", o.Run, o.command())
+	case len(begin) == 1:
+		return in, nil
+	case len(begin) > 1:
+		slices.Sort(begin)
+		return "", host.Usagef("several checkpoints begin with %s: %s; write more of the id", o.Checkpoint, strings.Join(begin, " "))
 	}
 	return "", host.Usagef("no job has a checkpoint %s; %s log <job> shows the checkpoints of a job", o.Checkpoint, o.command())
 }
 
-// holds reports whether a job has the run or the checkpoint that is looked for. A
-// journal that is damaged is searched up to the damage.
-func holds(ctx context.Context, s store.Store, jobID string, o *Options) bool {
+// search reports whether a job has the run or the checkpoint that is looked for, and else returns the
+// checkpoints that begin with it. A journal that is damaged is searched up to the damage.
+func (o *Options) search(ctx context.Context, s store.Store, jobID string) (found bool, begin []string) {
 	for r, err := range s.Read(ctx, jobID, 0) {
 		if err != nil {
 			if errors.Is(err, event.ErrUnknownType) {
 				continue
 			}
-			return false
+			break
 		}
+		var id string
 		switch b := r.Event.Body.(type) {
 		case event.StartRun:
-			if o.Run != "" && r.Event.RunID == o.Run || b.CheckpointID != "" && b.CheckpointID == o.Checkpoint {
-				return true
+			if o.Run != "" && r.Event.RunID == o.Run {
+				return true, nil
 			}
+			id = b.CheckpointID
 		case event.ContinueToNextStep:
-			if b.NextCheckpointID != "" && b.NextCheckpointID == o.Checkpoint {
-				return true
-			}
+			id = b.NextCheckpointID
+		}
+		switch {
+		case id == "" || o.Checkpoint == "" || slices.Contains(begin, id):
+		case id == o.Checkpoint:
+			return true, nil
+		case strings.HasPrefix(id, o.Checkpoint):
+			begin = append(begin, id)
 		}
 	}
-	return false
+	return false, begin
 }
 
 // completeRun offers the Runs of the job that was named to the shell. What cannot be read
