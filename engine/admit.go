@@ -93,9 +93,13 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 		return forged("a Run that was recorded earlier starts again")
 	}
 	by := b.DelegatedBy
-	plans := f.plans && !f.hasStarted(e.RunID) || from.State.Planning()
-	if by != nil {
-		plans = f.recorder.history.runs[by.RunID].Planning()
+	// Not the checkpoint counts: it can be from before the Run planned.
+	plans := f.plans
+	switch runs := f.recorder.history.runs; {
+	case by != nil:
+		plans = runs[by.RunID].Planning()
+	case f.hasStarted(e.RunID):
+		plans = runs[e.RunID].Planning()
 	}
 	switch {
 	case b.Plan != plans:

@@ -275,6 +275,35 @@ func TestFollowerOfPlan(t *testing.T) {
 	}
 }
 
+// A remote engine that goes back to a checkpoint from before the Run planned does not end that.
+func TestFollowerGoesBack(t *testing.T) {
+	b := newBench(t, does("wait"), says("done"))
+	r := b.interrupted(job.Input{Query: "go"})
+	b.plan = true
+	spec := b.spec(job.Input{Continue: true})
+	f, err := Follow(t.Context(), spec, Parts{Store: b.store, Source: b.source, Lean: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	put := func(body event.Body) error {
+		_, err := f.Append(event.Event{ID: b.source.NewID(), JobID: "job", RunID: r.RunID, ExpertKey: b.expert.Key, StepNumber: 3, Body: body})
+		return err
+	}
+	before := &event.Origin{RunID: r.RunID, CheckpointID: r.CheckpointID}
+	start := b.startOf(r.RunID, nil, before).Body.(event.StartRun)
+	start.Plan, start.Spec = true, f.specText
+	for _, body := range []event.Body{start, event.StopRunByDelegate{}} {
+		if err := put(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start.Plan, start.Spec, start.CheckpointID = false, nil, "another"
+	if err := put(start); !errors.Is(err, ErrForged) || !f.recorder.history.runs[r.RunID].Planning() {
+		t.Errorf("it no longer plans: %v", err)
+	}
+}
+
 // In a container, where nothing can be changed, the Run ends when its plan is accepted. In the next one
 // it works.
 func TestPlanInContainer(t *testing.T) {
