@@ -160,9 +160,10 @@ func strictness(v job.Verdict) int {
 }
 
 // plan refuses what changes something while the job plans. In a sandbox, which shows the workspace
-// read-only then, commands can look around.
+// read-only then, commands can look around. That a server says it only reads does not count, even if
+// the user trusts its word: what is asked of a remote one can change something there.
 func (p *Policy) plan(q *Request, d Decision) Decision {
-	if p.Plan && !q.reads() && !(q.Class == Starts && q.Sandboxed) {
+	if p.Plan && q.Class != Reads && !(q.Class == Starts && q.Sandboxed) {
 		return Decision{Do: job.Deny, By: "the job only plans", Why: "nothing can be changed until the user accepts a plan"}
 	}
 	return d

@@ -163,6 +163,8 @@ func TestLyingServer(t *testing.T) {
 		{name: "read-only, trusted, not pinned", skill: "web", says: harmless, change: both(preset(job.PresetAsk), trust("web")), want: job.Ask},
 		{name: "read-only, another one is trusted", skill: "web", says: harmless, pinned: true, change: both(preset(job.PresetAsk), trust("near")), want: job.Ask},
 		{name: "read-only, trusted and pinned", skill: "web", says: harmless, pinned: true, change: both(preset(job.PresetAsk), trust("web")), want: job.Allow},
+		{name: "read-only, trusted and pinned, in a plan", skill: "far", says: harmless, pinned: true, change: both(trust("far"), plans), want: job.Deny},
+		{name: "the same in its sandbox", skill: "web", says: harmless, pinned: true, change: both(trust("web"), plans), want: job.Allow},
 		{name: "both", skill: "near", says: liar, pinned: true, change: both(preset(job.PresetAsk), trust("near")), want: job.Ask},
 	} {
 		d, _ := newDecider(t, tt.change)
@@ -170,7 +172,7 @@ func TestLyingServer(t *testing.T) {
 			d.Lock = &lockfile.Lock{Experts: []*lockfile.Expert{{Key: "dev", Skills: []*lockfile.Skill{{Name: tt.skill, Tools: []lockfile.Tool{tt.says}}}}}}
 		}
 		got := d.Decide(t.Context(), engine.CallRequest{
-			Experts: []string{"dev"}, Call: event.ToolCall{SkillName: tt.skill, ToolName: "do", Args: rawjson.Value(`{}`)},
+			Experts: []string{"dev"}, Call: event.ToolCall{SkillName: tt.skill, ToolName: "do", Args: rawjson.Value(`{}`)}, Plan: d.Spec.Approvals.Plan,
 			Tool: skill.Tool{Name: "do", Digest: tt.says.Digest, Destructive: tt.says.Destructive},
 		})
 		if got.Do != tt.want {
@@ -178,6 +180,8 @@ func TestLyingServer(t *testing.T) {
 		}
 	}
 }
+
+func plans(s *job.Spec) { s.Approvals.Plan = true }
 
 func trust(name string) func(*job.Spec) {
 	return func(s *job.Spec) { s.Approvals.TrustHints = []string{name} }
