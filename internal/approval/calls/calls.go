@@ -99,7 +99,7 @@ func (d *Decider) newCall(ctx context.Context, request engine.CallRequest) *call
 		Accepted: d.Spec.Approvals.SandboxOff || d.Spec.Runtime == job.Docker || c.skill == nil || c.isRemote(),
 	}
 	q := &c.question
-	q.Sandboxed = d.Spec.Runtime == job.Docker || c.skill != nil && c.skill.Sandboxed(job.Local, d.Spec.Isolation.Sandbox)
+	q.Sandboxed = d.Spec.Runtime == job.Docker && !c.isRemote() || c.skill != nil && c.skill.Sandboxed(job.Local, d.Spec.Isolation.Sandbox)
 	if !c.isBuiltIn() {
 		c.readHints()
 		return c
