@@ -39,7 +39,16 @@ func (p Places) Openable(path string, private Private) (dir string, ok bool) {
 		return "", false
 	}
 	f := p.follow()
-	return dir, f.refuse(dir) == nil && !isHidden(dir) && !f.isShared(dir) && !f.isPrivate(dir, private)
+	return dir, f.refuse(dir) == nil && !isHidden(dir) && !isHome(dir) && !f.isShared(dir) && !f.isPrivate(dir, private)
+}
+
+// isHome reports whether a directory looks like a home directory: that of another user, a copy, or the
+// user's own if HOME is empty or names another.
+func isHome(dir string) bool {
+	return slices.ContainsFunc([]string{".ssh", ".gnupg", ".aws", ".kube", ".profile", ".bashrc", ".bash_history", ".zshrc"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // isHidden reports whether a name in a path begins with a dot: programs keep settings there, and often

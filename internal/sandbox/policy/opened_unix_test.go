@@ -22,12 +22,13 @@ func TestOpenable(t *testing.T) {
 		"users/ann/.ssh", "users/ann/.aws", "users/ann/.gnupg", "users/ann/.mozilla/firefox", "users/ann/.config/chromium/Default", "users/ann/snap/firefox",
 		"users/ann/.local/share/keyrings", "users/ann/Library", "users/ann/datasets/below", "users/ann/project/src", "users/ann/other/.git",
 		"users/ann/state/perstack/projects", "users/ann/cache/packages", "srv/data/below", "srv/keys/gpg", "srv/pass/in", "srv/kube", "agents/ssh", "tmp/work", "srv/.hidden/x",
+		"people/bob/.ssh", "people/bob/data", "people/eve",
 	} {
 		if err := os.MkdirAll(at(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"users/ann/notes.txt", "users/ann/.ssh/id_rsa", "users/ann/.netrc", "users/ann/datasets/a.csv", "users/ann/.config/chromium/Default/Cookies", "srv/data/a.csv", "srv/kube/config", "users/ann/other/.git/config", "users/ann/project/.env"} {
+	for _, file := range []string{"users/ann/notes.txt", "users/ann/.ssh/id_rsa", "users/ann/.netrc", "users/ann/datasets/a.csv", "users/ann/.config/chromium/Default/Cookies", "srv/data/a.csv", "srv/kube/config", "users/ann/other/.git/config", "users/ann/project/.env", "people/eve/.bashrc"} {
 		if err := os.WriteFile(at(file), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +64,7 @@ func TestOpenable(t *testing.T) {
 		{at("users/ann/datasets/a.csv"), at("users/ann/datasets")},
 		{at("users/ann/other"), at("users/ann/other")},
 		{at("tmp/work"), at("tmp/work")},
+		{at("people/bob/data"), at("people/bob/data")},
 
 		{"", ""}, {"srv/data", ""}, {"~/datasets", ""}, {"/", ""}, {at("srv/data/none"), ""}, {at("none/none"), ""}, {at("srv/data/loop"), ""}, {at("srv/data") + "\x00", ""},
 		{"/proc", ""}, {"/proc/self/environ", ""}, {"/sys", ""}, {"/dev", ""}, {"/dev/null", ""}, {"/run", ""}, {"/etc", ""}, {"/etc/passwd", ""}, {"/usr/bin", ""}, {"/var", ""}, {"/tmp", ""}, {"/home", ""}, {"/boot", ""},
@@ -74,6 +76,7 @@ func TestOpenable(t *testing.T) {
 		{at("srv/pass"), ""}, {at("srv/pass/in"), ""}, {at("srv/keys"), ""}, {at("srv/keys/gpg"), ""}, {at("srv"), ""}, {at("srv/kube"), ""}, {at("srv/kube/config"), ""}, // links and variables lead to them
 		{at("users/ann/state"), ""}, {at("users/ann/state/perstack/projects"), ""}, {at("srv/data/state"), ""}, {at("users/ann/cache"), ""}, {at("users/ann/cache/packages"), ""},
 		{at("users/ann/project"), ""}, {at("users/ann/project/src"), ""}, {at("users/ann/project/.env"), ""}, {at("srv/data/project"), ""},
+		{at("people/bob"), ""}, {at("people/bob/.ssh"), ""}, {at("people/eve"), ""}, {at("people/eve/.bashrc"), ""}, // other homes
 		{at("tmp"), ""}, {at("agents/ssh"), ""}, {at("agents"), ""},
 	} {
 		if dir, ok := places.Openable(c.path, private); ok != (c.want != "") || ok && dir != c.want {
