@@ -41,6 +41,7 @@ type Sandboxes struct {
 	MaxMemory, MaxFileSize int64
 
 	plans bool        // nothing outside of the sandbox can be changed
+	still bool        // nor modes, owners and times there
 	full  *namespaces // at level full; else nil. See Prepare
 
 	places  policy.Places // what cannot be opened while the job runs, with private
@@ -48,10 +49,10 @@ type Sandboxes struct {
 }
 
 // planning returns the sandboxes of a Run that only plans: programs can read what they could
-// otherwise read or change, and reach no host.
-func (c *Sandboxes) planning() *Sandboxes {
+// otherwise read or change, and reach no host. A container mounts the workspace read-only.
+func (c *Sandboxes) planning(container bool) *Sandboxes {
 	p := *c
-	p.plans = true
+	p.plans, p.still = true, !container
 	p.Reach.Read, p.Reach.Write = slices.Concat(c.Reach.Read, c.Reach.Write), nil
 	p.Reach.Network, p.Reach.Domains = job.NetworkNone, nil
 	return &p
@@ -191,6 +192,7 @@ func (b *skillSandbox) policy(workspace string, programFiles []string, port uint
 		Workspace: policy.Workspace{Path: workspace, Right: b.right},
 		Read:      slices.Concat(b.sandboxes.System, b.sandboxes.Reach.Read, programFiles),
 		Write:     slices.Concat(landlock.WritableDevices(), []string{b.home, b.tmp}, b.sandboxes.Reach.Write),
+		Still:     b.sandboxes.still,
 		Limits:    b.sandboxes.limits(),
 	}
 	if port != 0 {

@@ -478,6 +478,37 @@ func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 	}
 }
 
+// While a job plans, a command changes nothing of a file: not its text, its mode or its times.
+func TestPlanningLeavesFilesAlone(t *testing.T) {
+	y := newFixture(t)
+	y.withSandboxes(t)
+	file := filepath.Join(y.dir, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.Parts.Environ = append(y.Parts.Environ, "PATH="+os.Getenv("PATH"))
+	box, err := y.Open(t.Context(), engine.SkillRequest{Expert: load(t, head), Plan: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	if r := call(t, box, "exec", `{"command":"cat","args":["file"]}`); r.IsError {
+		t.Errorf("it cannot be read: %+v", r)
+	}
+	for _, argv := range []string{`"chmod","args":["777","file"]`, `"touch","args":["-d","2001-01-01","file"]`, `"touch","args":["-h","file"]`, `"cp","args":["/etc/passwd","file"]`} {
+		if r := call(t, box, "exec", `{"command":`+argv+`}`); !r.IsError {
+			t.Errorf("%s: %+v", argv, r)
+		}
+	}
+	if after, err := os.Stat(file); err != nil || after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime()) || after.Size() != 1 {
+		t.Errorf("it was changed: %v, %v", after, err)
+	}
+}
+
 // Listeners are closed even if the Expert does not start.
 func TestListenersOfAFailedStart(t *testing.T) {
 	y := newFixture(t)

@@ -148,7 +148,7 @@ func TestPlanningReach(t *testing.T) {
 	usual := Sandboxes{OwnListeners: true, Reach: job.Reach{Read: []string{"/data"}, Write: []string{"/out"}, Domains: []string{"a.example"}, Network: job.NetworkHost, Caches: []string{"go"}}}
 	for _, full := range []*namespaces{nil, n} {
 		usual.full = full
-		c := usual.planning()
+		c := usual.planning(false)
 		for right, want := range map[expert.WorkspaceRight]expert.WorkspaceRight{
 			"": expert.WorkspaceRead, expert.WorkspaceWrite: expert.WorkspaceRead, expert.WorkspaceRead: expert.WorkspaceRead, expert.WorkspaceNone: expert.WorkspaceNone,
 		} {
@@ -164,6 +164,9 @@ func TestPlanningReach(t *testing.T) {
 			opened := slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool { return strings.HasPrefix(path, "/dev/") || isBelow(path, "/sandbox") })
 			if p.Workspace.Right != want || len(opened) > 0 || len(p.Caches) > 0 || !slices.Contains(p.Read, "/out") {
 				t.Errorf("%q: %+v", right, p)
+			}
+			if p.Still != (full == nil) {
+				t.Errorf("%q: modes and times can be changed: %+v", right, p)
 			}
 			if p.HostNetwork || p.Listener || len(c.hosts(k)) > 0 {
 				t.Errorf("%q: the network can be reached: %+v", right, p)

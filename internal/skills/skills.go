@@ -94,7 +94,7 @@ func (site *Site) newSet(ctx context.Context, req engine.SkillRequest) *set {
 	}
 	if req.Plan && site.Sandboxes != nil {
 		own := *site
-		own.Sandboxes = site.Sandboxes.planning()
+		own.Sandboxes = site.Sandboxes.planning(site.Parts.Container != nil)
 		site = &own
 	}
 	return &set{site: site, req: req, expert: req.Expert, ctx: ctx, began: site.Parts.Source.Now()}

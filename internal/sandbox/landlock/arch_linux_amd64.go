@@ -15,3 +15,8 @@ func watchers() []uint32 { return []uint32{unix.SYS_INOTIFY_INIT, unix.SYS_INOTI
 // modeByPath are the calls that change the mode of a file, with the mode as the second
 // argument.
 func modeByPath() []uint32 { return []uint32{unix.SYS_CHMOD, unix.SYS_FCHMOD} }
+
+// ownersAndTimes are the calls for these that other architectures do not have.
+func ownersAndTimes() []uint32 {
+	return []uint32{unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}
+}

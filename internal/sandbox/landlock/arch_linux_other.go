@@ -11,3 +11,5 @@ const (
 func rules() []rule { return nil }
 
 func insideRules() []rule { return nil }
+
+func stillRules() []rule { return nil }

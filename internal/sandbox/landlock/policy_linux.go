@@ -260,6 +260,11 @@ func (p *Policy) Restrict() error {
 	if err := own.restrictAccess(); err != nil {
 		return err
 	}
+	if p.Still {
+		if err := install(compile(stillRules())); err != nil {
+			return err
+		}
+	}
 	return install(code)
 }
 

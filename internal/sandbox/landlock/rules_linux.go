@@ -132,6 +132,12 @@ func modeRules() []rule {
 	return append(all, each([]uint32{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2}, unix.EPERM, [][]test{{without(2, setUser)}})...)
 }
 
+// stillRules are about modes, owners and times. They fail as in a directory that is mounted read-only.
+func stillRules() []rule {
+	calls := slices.Concat(modeByPath(), ownersAndTimes(), []uint32{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT})
+	return each(calls, unix.EROFS, nil)
+}
+
 // attributeRules are about extended attributes, which Landlock does not cover either.
 func attributeRules() []rule {
 	return each([]uint32{
