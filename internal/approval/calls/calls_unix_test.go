@@ -106,11 +106,6 @@ func TestPresets(t *testing.T) {
 		{"no sandbox", off, remote, job.Allow}, {"no sandbox", off, own, job.Allow},
 		{"accepted", both(off, func(s *job.Spec) { s.Approvals.SandboxOff = true }), push, job.Allow},
 		{"docker", both(off, func(s *job.Spec) { s.Runtime = job.Docker }), push, job.Allow},
-		{"plan", plans, reads, job.Allow}, {"plan", plans, writes, job.Deny}, {"plan", plans, push, job.Allow}, {"plan", plans, local, job.Allow}, {"plan", plans, remote, job.Deny}, {"plan", plans, own, job.Deny},
-		{"plan, no sandbox", both(off, plans), push, job.Deny}, {"plan, accepted", both(off, plans, func(s *job.Spec) { s.Approvals.SandboxOff = true }), push, job.Deny},
-		// A container does not hold what a remote skill does.
-		{"plan in docker", both(plans, docker), push, job.Allow}, {"plan in docker", both(plans, docker), local, job.Allow}, {"plan in docker", both(plans, docker), remote, job.Deny},
-		{"docker", docker, remote, job.Allow},
 		{"ask", preset(job.PresetAsk), reads, job.Allow}, {"ask", preset(job.PresetAsk), `base todo {}`, job.Allow},
 		{"ask", preset(job.PresetAsk), writes, job.Ask}, {"ask", preset(job.PresetAsk), push, job.Ask}, {"ask", preset(job.PresetAsk), own, job.Ask},
 		{"read-only", preset(job.PresetReadOnly), reads, job.Allow}, {"read-only", preset(job.PresetReadOnly), writes, job.Deny}, {"read-only", preset(job.PresetReadOnly), push, job.Deny},
@@ -185,10 +180,6 @@ func TestLyingServer(t *testing.T) {
 		}
 	}
 }
-
-func docker(s *job.Spec) { s.Runtime = job.Docker }
-
-func plans(s *job.Spec) { s.Approvals.Plan = true }
 
 func trust(name string) func(*job.Spec) {
 	return func(s *job.Spec) { s.Approvals.TrustHints = []string{name} }
