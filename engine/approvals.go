@@ -151,7 +151,8 @@ func (r *run) decideCall(ctx context.Context, c Call) event.Body {
 	request := CallRequest{RunID: r.runID, Experts: r.experts(), Call: c.ToolCall, Tool: tool, Plan: r.state.Planning()}
 	r.recorder.view(func(h *History) { request.Grants = h.grantsOf(r.expert.Key) })
 	d := r.parts.Approvals.Decide(ctx, request)
-	switch r.inFlight.decisions[c.ID] = d; {
+	r.inFlight.decisions[c.ID] = d
+	switch {
 	case d.Do == job.Allow:
 		r.inFlight.stages[c.ID] = stageAllowed
 		return nil
@@ -164,7 +165,7 @@ func (r *run) decideCall(ctx context.Context, c Call) event.Body {
 		r.inFlight.decisions[c.ID], r.inFlight.stages[c.ID] = d, stageAllowed
 		return nil
 	case expired(c.Approval, r.parts.Source.Now()):
-		return event.ApprovalAnswered{ToolCallID: c.ID, Digest: d.Digest, By: event.ByTimeout, Reason: "no answer came in time"}
+		return noAnswer(c.ID, d)
 	}
 	r.inFlight.stages[c.ID] = stageAsked
 	return nil
@@ -179,6 +180,11 @@ func (r *run) requestApproval(c Call, d Decision) event.Body {
 	}
 	r.inFlight.stages[c.ID] = stageAsked
 	return event.ApprovalRequested{ToolCallID: c.ID, Effect: d.Effect, Sandbox: d.Sandbox, Digest: d.Digest, Rule: d.By, Why: d.Why, Once: d.Once, Expires: expiry(r.spec, r.parts.Source.Now())}
+}
+
+// noAnswer denies what the user was asked about in vain.
+func noAnswer(callID string, d Decision) event.ApprovalAnswered {
+	return event.ApprovalAnswered{ToolCallID: callID, Digest: d.Digest, By: event.ByTimeout, Reason: "no answer came in time"}
 }
 
 // noOtherWay follows the reason of a denial. It says nothing about rules: a model that knows them

@@ -197,7 +197,7 @@ func (r *run) askLeave(ctx context.Context, wanted departure) Leaving {
 	}
 	said := event.ApprovalAnswered{ToolCallID: call.ID, Digest: d.Digest, Allow: answer.Allow, By: event.ByUser, Scope: answer.Scope, Reason: answer.Reason}
 	if err != nil {
-		said = event.ApprovalAnswered{ToolCallID: call.ID, Digest: d.Digest, By: event.ByTimeout, Reason: "no answer came in time"}
+		said = noAnswer(call.ID, d)
 	}
 	recorded := r.reports.record(r.life, said)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoAnswer) {

@@ -117,7 +117,7 @@ func (r *run) decidePlan(c Call) event.Body {
 	case c.Approval == nil:
 		return r.requestApproval(c, d)
 	case expired(c.Approval, r.parts.Source.Now()):
-		return event.ApprovalAnswered{ToolCallID: c.ID, Digest: d.Digest, By: event.ByTimeout, Reason: "no answer came in time"}
+		return noAnswer(c.ID, d)
 	}
 	r.inFlight.stages[c.ID] = stageAsked
 	return nil

@@ -22,7 +22,8 @@ const unknownSkill = "unknown"
 
 // callToolsEvent turns the model's tool calls into the event that records them. They keep
 // the order in which the model wrote them, because some providers match a thought to the
-// call that follows it. They are carried out in the order plain, delegate, interactive; plans are asked about before.
+// call that follows it. They are carried out in the order plain, delegate, interactive. Plans are
+// asked about before all of them.
 func (r *run) callToolsEvent(answer *model.Answer) event.CallTools {
 	parts := slices.Clone(answer.Parts)
 	var calls []event.ToolCall

@@ -64,7 +64,7 @@ func (r *runner) document(on *Site) (*hostlink.Document, error) {
 		Version:  version.String(),
 		Spec:     r.spec,
 		Addresses: hostlink.Addresses{
-			Workspace: workDir, Hidden: on.plan.cover.Masked, ReadOnly: on.plan.cover.Frozen, Frozen: on.plan.container().ReadOnlyWorkspace,
+			Workspace: workDir, Hidden: on.plan.cover.Masked, ReadOnly: on.plan.cover.Frozen, ReadOnlyWorkspace: on.plan.container().ReadOnlyWorkspace,
 			Environ: []string{"HOME=" + homeDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"},
 			Roots:   rootsPath, Gateway: on.inner.gateway.String(), Tokenless: on.plan.tokenless(),
 		},

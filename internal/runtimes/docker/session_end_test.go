@@ -400,7 +400,7 @@ requiredEnv = ["TOOL_KEY"]
 	if _, has := d.Secrets.Proxies[engineListener]; has || d.Secrets.Proxy != site.Listeners[engineListener] || len(d.Secrets.Proxies) != 1 || len(site.Listeners) != 2 {
 		t.Errorf("proxies %v and %s, of %v", d.Secrets.Proxies, d.Secrets.Proxy, site.Listeners)
 	}
-	if d.Secrets.Variables["TOOL_KEY"].Value != "value of TOOL_KEY" || d.Secrets.Hidden["S"] != "s" || d.Spec.Lock != "" || !d.Addresses.Frozen {
+	if d.Secrets.Variables["TOOL_KEY"].Value != "value of TOOL_KEY" || d.Secrets.Hidden["S"] != "s" || d.Spec.Lock != "" || !d.Addresses.ReadOnlyWorkspace {
 		t.Errorf("%+v", d.Secrets)
 	}
 	if d.Secrets.Variables["API_KEY"].Value != "a key" || d.Secrets.Env["TOKEN"] != "value of TOKEN" || d.Secrets.Headers.Provider.Headers["X-Key"] != "a header" {

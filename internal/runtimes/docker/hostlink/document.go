@@ -41,16 +41,16 @@ type Document struct {
 // Addresses say where things are in the container and around it, and what the self-test
 // has to find closed.
 type Addresses struct {
-	Workspace string   `json:"workspace"`          // directory of the container
-	Hidden    []string `json:"hidden,omitzero"`    // paths in it that must not show what the host has there
-	ReadOnly  []string `json:"readOnly,omitzero"`  // files in it that no tool can change
-	Frozen    bool     `json:"frozen,omitzero"`    // all of it is read-only
-	Environ   []string `json:"environ,omitzero"`   // harmless variables of commands, "NAME=value"
-	Roots     string   `json:"roots,omitzero"`     // file of the image with the certificate authorities to trust
-	Packages  string   `json:"packages,omitzero"`  // directory of the image with the packages of skills
-	Data      string   `json:"data,omitzero"`      // directory of the container in which skills have theirs for data
-	Gateway   string   `json:"gateway"`            // address that the host would have on the container's network
-	Tokenless bool     `json:"tokenless,omitzero"` // the proxy asks for no token (Squid): only sandboxes keep skills apart
+	Workspace         string   `json:"workspace"`                  // directory of the container
+	Hidden            []string `json:"hidden,omitzero"`            // paths in it that must not show what the host has there
+	ReadOnly          []string `json:"readOnly,omitzero"`          // files in it that no tool can change
+	ReadOnlyWorkspace bool     `json:"readOnlyWorkspace,omitzero"` // nothing in it can be changed
+	Environ           []string `json:"environ,omitzero"`           // harmless variables of commands, "NAME=value"
+	Roots             string   `json:"roots,omitzero"`             // file of the image with the certificate authorities to trust
+	Packages          string   `json:"packages,omitzero"`          // directory of the image with the packages of skills
+	Data              string   `json:"data,omitzero"`              // directory of the container in which skills have theirs for data
+	Gateway           string   `json:"gateway"`                    // address that the host would have on the container's network
+	Tokenless         bool     `json:"tokenless,omitzero"`         // the proxy asks for no token (Squid): only sandboxes keep skills apart
 }
 
 // Secrets are what must not be seen outside of the container. The addresses of the proxy

@@ -293,7 +293,7 @@ func (w *work) checkIsolation(ctx context.Context) error {
 		Proxy:         w.proxy,
 		Masked:        at.Hidden,
 		Work:          at.Workspace,
-		ReadOnlyWork:  at.Frozen,
+		ReadOnlyWork:  at.ReadOnlyWorkspace,
 		SharedSandbox: is.SharedSandbox,
 		Tokenless:     at.Tokenless,
 	}

@@ -349,7 +349,7 @@ func TestBadDocument(t *testing.T) {
 // Where a safeguard is missing, nothing runs. The self-test is told what the document says.
 func TestMissingIsolation(t *testing.T) {
 	doc := document(t, alone, says)
-	doc.Addresses.Hidden, doc.Addresses.Frozen = []string{"/workspace/perstack"}, true
+	doc.Addresses.Hidden, doc.Addresses.ReadOnlyWorkspace = []string{"/workspace/perstack"}, true
 	d := newFakeHost(t)
 	end := d.fails(doc, func(_ context.Context, s selftest.Spec) []selftest.Result {
 		if s.Gateway.String() != "192.0.2.1" || s.Proxy.Host != "192.0.2.2:4000" || s.Proxy.User == nil ||

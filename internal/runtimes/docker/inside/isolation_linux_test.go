@@ -221,7 +221,7 @@ func eachSafeguard(t *testing.T, image string) {
 	}{
 		{"", "all safeguards", func(change) {}, false},
 		{"", "a read-only workspace", func(c change) {
-			c.host.Mounts[0].ReadOnly, c.document.Addresses.Frozen = true, true
+			c.host.Mounts[0].ReadOnly, c.document.Addresses.ReadOnlyWorkspace = true, true
 		}, false},
 		{"user", "root", func(c change) { c.config.User = "0:0" }, false},
 		{"user", "the group of root", func(c change) { c.config.User = fmt.Sprint(owner) + ":0" }, false},
@@ -231,7 +231,7 @@ func eachSafeguard(t *testing.T, image string) {
 		{"seccomp", "no filter of system calls", func(c change) { c.host.SecurityOpt = append(c.host.SecurityOpt, "seccomp=unconfined") }, false},
 		{"read-only-root", "a writable root", func(c change) { c.host.ReadonlyRootfs = false }, false},
 		{"masked", "the history shows", func(c change) { c.host.MaskedPaths = nil }, false},
-		{"workspace", "a workspace that should be read-only", func(c change) { c.document.Addresses.Frozen = true }, false},
+		{"workspace", "a workspace that should be read-only", func(c change) { c.document.Addresses.ReadOnlyWorkspace = true }, false},
 		{"workspace", "a workspace that should be writable", func(c change) { c.host.Mounts[0].ReadOnly = true }, false},
 		{"sandboxes", "a kernel without Landlock", withoutLandlock, false},
 		{"", "a kernel without Landlock, and one sandbox for all", func(c change) { withoutLandlock(c); c.document.Spec.Isolation.SharedSandbox = true }, false},
