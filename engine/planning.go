@@ -43,14 +43,6 @@ func (p planStage) afterStart(b event.StartRun) planStage {
 	return p
 }
 
-// withoutAnswer voids the word of the journal that the user accepted a plan.
-func (p planStage) withoutAnswer() planStage {
-	if p == planIsAccepted {
-		return planIsOpen
-	}
-	return p
-}
-
 // onlyPlans reports whether a Run that starts only plans. What the Spec says counts for the first
 // start of the coordinator, unless it resumes after a plan was accepted: a new query needs a new plan.
 func (r *run) onlyPlans(st start) bool {
@@ -72,7 +64,7 @@ func (st start) onlyPlans(spec *job.Spec) bool {
 		from = st.from.State
 	}
 	if spec.Input.TrustHistory {
-		from.plan = from.plan.withoutAnswer()
+		from = from.withoutAnswers()
 	}
 	return st.plans || from.Planning() || spec.Approvals.Plan && (st.query != "" || from.plan != planIsAccepted)
 }
@@ -109,11 +101,7 @@ func (r *run) decidePlan(c Call) event.Body {
 	case !r.state.Planning():
 		return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, "Error: the user accepted another plan already. Carry that one out.")}
 	case c.Answer != nil:
-		text := planRefusedText
-		if c.Answer.Reason != "" {
-			text += ": " + validText(c.Answer.Reason)
-		}
-		return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, text+".\n"+planChangeText)}
+		return event.EndToolCall{ToolResult: r.errorResult(c.ToolCall, because(planRefusedText, c.Answer.Reason)+".\n"+planChangeText)}
 	case c.Approval == nil:
 		return r.requestApproval(c, d)
 	case expired(c.Approval, r.parts.Source.Now()):

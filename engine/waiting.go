@@ -122,16 +122,20 @@ func (h *History) replacePoint(s State) {
 func (h *History) forgetAnswers() {
 	h.grants = nil
 	for id, s := range h.runs {
-		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Answer = nil })
-		s.plan, s.opened = s.plan.withoutAnswer(), nil
-		h.runs[id] = s
-		if s.phase == stopped {
-			h.replacePoint(s)
-		}
+		h.runs[id] = s.withoutAnswers()
 	}
 	for id, p := range h.points {
-		p.State.plan, p.State.opened = p.State.plan.withoutAnswer(), nil
+		p.State = p.State.withoutAnswers()
 		h.points[id] = p
 	}
-	h.head.State.plan, h.head.State.opened = h.head.State.plan.withoutAnswer(), nil
+	h.head.State = h.head.State.withoutAnswers()
+}
+
+func (s State) withoutAnswers() State {
+	s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Answer = nil })
+	if s.plan == planIsAccepted {
+		s.plan = planIsOpen
+	}
+	s.opened = nil
+	return s
 }
