@@ -105,7 +105,7 @@ func TestLeaveForDirectory(t *testing.T) {
 	} {
 		d, _ := newDecider(t, c.change)
 		got := d.Decide(t.Context(), engine.CallRequest{
-			Experts: []string{"lead", "dev"}, Leaves: &event.Effect{Kind: event.PathEffect, Path: "/srv/data", Named: "/srv/data/a.csv"},
+			Experts: []string{"lead", "dev"}, Plan: d.Spec.Approvals.Plan, Leaves: &event.Effect{Kind: event.PathEffect, Path: "/srv/data", Named: "/srv/data/a.csv"},
 			Call: event.ToolCall{ID: "c1", SkillName: expert.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"cat"}`)},
 		})
 		if got.Do != c.want || got.Do == job.Ask && (got.Effect.Named != "/srv/data/a.csv" || got.Digest == "") {
