@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -83,7 +84,7 @@ func (r *reader) baseToolNames(t *toml.Table, s *expert.Skill) {
 }
 
 // oneBase allows one entry for the base skill, under its own name: a second one
-// would offer the same tools again.
+// would offer the same tools again. Nor can a skill have the name by which plans are shown.
 func (r *reader) oneBase(t *toml.Table, skills []*expert.Skill) {
 	declared := t.Node.Fields[expert.BaseSkill]
 	for _, s := range skills {
@@ -91,6 +92,8 @@ func (r *reader) oneBase(t *toml.Table, skills []*expert.Skill) {
 		switch {
 		case s.IsBase() && s.Type == expert.InteractiveSkill:
 			r.Fault(n.KeyAt, n.Path(), "the base skill cannot be an interactiveSkill", "give this skill another name")
+		case s.Name == event.PlanSkill:
+			r.Fault(n.KeyAt, n.Path(), "is the name of a skill of perstack itself", "give this skill another name")
 		case s.IsBase() || !s.NamesBase():
 		case declared != nil:
 			r.Fault(n.KeyAt, n.Path(), "is a second entry for the base skill",

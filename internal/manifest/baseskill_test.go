@@ -88,6 +88,8 @@ func TestBaseSkillProblems(t *testing.T) {
 			`p.toml:7:19: experts.a.skills.mine: is a second entry for the base skill; the first is on line 3`}},
 		{expertWith("[experts.a.skills.\"@perstack/base\"]\ntype='interactiveSkill'\ntools={}"), []string{
 			`p.toml:3:19: ` + path + `: the base skill cannot be an interactiveSkill; give this skill another name`}},
+		{baseWith("@perstack/plan", "command = 'server'"), []string{
+			`p.toml:3:19: experts.a.skills."@perstack/plan": is the name of a skill of perstack itself; give this skill another name`}},
 		{baseWith(expert.BaseSkill, "args = ['x']"), []string{
 			`p.toml:3:19: ` + path + `.command: is required; name the program to start instead of the built-in base skill`}},
 		{baseWith(expert.BaseSkill, "command = 'uvx'"), []string{
