@@ -22,7 +22,7 @@ func TestOpenable(t *testing.T) {
 		"users/ann/.ssh", "users/ann/.aws", "users/ann/.gnupg", "users/ann/.mozilla/firefox", "users/ann/.config/chromium/Default", "users/ann/snap/firefox",
 		"users/ann/.local/share/keyrings", "users/ann/Library", "users/ann/datasets/below", "users/ann/project/src", "users/ann/other/.git",
 		"users/ann/state/perstack/projects", "users/ann/cache/packages", "srv/data/below", "srv/keys/gpg", "srv/pass/in", "srv/kube", "agents/ssh", "tmp/work", "srv/.hidden/x",
-		"people/bob/.ssh", "people/bob/data", "people/eve",
+		"people/bob/.ssh", "people/bob/data", "people/eve", "srv/share/keyrings", "srv/db",
 	} {
 		if err := os.MkdirAll(at(dir), 0o700); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestOpenable(t *testing.T) {
 	places := NewPlaces(home, at("users/ann/state/perstack"), "", []string{"SSH_AUTH_SOCK=" + at("agents/ssh/agent")})
 	private := Private{
 		Workspace: at("users/ann/project"), Dirs: []string{at("users/ann/cache/packages"), "", "relative"},
-		Environ: []string{"KUBECONFIG=" + at("srv/kube/config") + ":" + at("nowhere"), "GNUPGHOME=" + at("srv/keys/gpg"), "DATA=" + at("srv/data")},
+		Environ: []string{"KUBECONFIG=" + at("srv/kube/config") + ":" + at("nowhere"), "GNUPGHOME=" + at("srv/keys/gpg"), "DATA=" + at("srv/data"), "XDG_DATA_HOME=" + at("srv/share"), "PGPASSFILE=" + at("srv/db/pass")},
 	}
 	for _, c := range []struct{ path, want string }{
 		{at("srv/data/a.csv"), at("srv/data")},
@@ -76,6 +76,7 @@ func TestOpenable(t *testing.T) {
 		{at("srv/pass"), ""}, {at("srv/pass/in"), ""}, {at("srv/keys"), ""}, {at("srv/keys/gpg"), ""}, {at("srv"), ""}, {at("srv/kube"), ""}, {at("srv/kube/config"), ""}, // links and variables lead to them
 		{at("users/ann/state"), ""}, {at("users/ann/state/perstack/projects"), ""}, {at("srv/data/state"), ""}, {at("users/ann/cache"), ""}, {at("users/ann/cache/packages"), ""},
 		{at("users/ann/project"), ""}, {at("users/ann/project/src"), ""}, {at("users/ann/project/.env"), ""}, {at("srv/data/project"), ""},
+		{at("srv/share"), ""}, {at("srv/share/keyrings"), ""}, {at("srv/db"), ""},
 		{at("people/bob"), ""}, {at("people/bob/.ssh"), ""}, {at("people/eve"), ""}, {at("people/eve/.bashrc"), ""}, // other homes
 		{at("tmp"), ""}, {at("agents/ssh"), ""}, {at("agents"), ""},
 	} {
