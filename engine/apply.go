@@ -147,7 +147,9 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	if len(b.Spec) > 0 {
 		s.Spec = b.Spec
 	}
-	s.plan = s.plan.afterStart(b)
+	if b.Plan {
+		s.plan = planIsOpen
+	}
 	s.leaving = nil // the programs that waited have ended
 	// How the Run stopped before has no meaning after it resumes.
 	s.Failure, s.StopReason = nil, ""

@@ -32,17 +32,6 @@ func (s State) Planning() bool { return s.plan == planIsOpen }
 // PlanAccepted reports whether the Run only planned, until the user accepted a plan.
 func (s State) PlanAccepted() bool { return s.plan == planIsAccepted }
 
-// afterStart returns the stage after the start of a Run.
-func (p planStage) afterStart(b event.StartRun) planStage {
-	switch {
-	case b.Plan:
-		return planIsOpen
-	case p == planIsOpen: // the Run that delegates to it has had its plan accepted
-		return planIsAccepted
-	}
-	return p
-}
-
 // onlyPlans reports whether a Run that starts only plans. What the Spec says counts for the first
 // start of the coordinator, unless it resumes after a plan was accepted: a new query needs a new plan.
 func (r *run) onlyPlans(st start) bool {

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/skills/proposal"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
-	"github.com/perstack-go/perstack/store/memory"
+	"github.com/perstack-go/perstack/skill"
 )
 
 // planReferee denies the tool act while a Run plans.
@@ -231,79 +233,6 @@ func TestPlanTakenBack(t *testing.T) {
 	}
 }
 
-// A remote engine can neither accept a plan nor begin or end to plan by itself. It asks about what its
-// call proposes, and about nothing else.
-func TestFollowerOfPlan(t *testing.T) {
-	b := newPlan(t)
-	f := newFollower(t, b, memory.New(), job.Input{Query: "go"}, nil)
-	f.parts.Approvals = planReferee{}
-	if !f.Plans() || f.PlanAccepted() {
-		t.Error("it does not plan")
-	}
-	put := func(body event.Body, forged bool) {
-		t.Helper()
-		e := event.Event{ID: b.source.NewID(), JobID: "job", RunID: "run", ExpertKey: b.expert.Key, StepNumber: 1, Body: body}
-		if _, err := f.Append(e); errors.Is(err, ErrForged) != forged || err != nil && !forged {
-			t.Errorf("%s: %v", e.Type(), err)
-		}
-	}
-	start := b.startOf("run", nil, nil).Body.(event.StartRun)
-	put(start, true)
-	start.Plan = true
-	put(start, false)
-	put(event.StartGeneration{}, false)
-	call := event.ToolCall{ID: "c1", SkillName: event.PlanSkill, ToolName: "proposePlan", Args: rawjson.Value(`{"plan":"1. act"}`)}
-	part := event.Part{ID: "p1", Type: event.ToolCallPart, ToolCallID: "c1", ToolName: "proposePlan", Args: call.Args}
-	put(event.CallTools{NewMessage: &event.Message{ID: "m1", Type: event.ExpertMessage, Contents: []event.Part{part}}, ToolCalls: []event.ToolCall{call}}, false)
-	asked := planDecision(call)
-	put(event.PlanAccepted{ToolCallID: "c1"}, true)
-	put(event.ApprovalRequested{ToolCallID: "c1", Digest: "other"}, true)
-	put(event.ApprovalRequested{ToolCallID: "c1", Digest: asked.Digest, Effect: event.Effect{Kind: event.PlanEffect, Plan: "harmless"}}, false)
-	if request, err := f.UserRequest("run", "c1"); err != nil || request.Approval.Effect.Plan != "1. act" || !request.Approval.Once {
-		t.Errorf("the user is asked %+v, %v", request.Approval, err)
-	}
-	put(event.PlanAccepted{ToolCallID: "c1"}, true)
-	put(event.ApprovalAnswered{ToolCallID: "c1", Digest: asked.Digest, Allow: true, By: event.ByUser}, true)
-	if err := f.Answer(RunAnswer{"run", event.ApprovalAnswered{ToolCallID: "c1", Digest: asked.Digest, Allow: true, By: event.ByUser}}); err != nil {
-		t.Fatal(err)
-	}
-	put(event.PlanAccepted{ToolCallID: "other"}, true)
-	put(event.PlanAccepted{ToolCallID: "c1"}, false)
-	put(event.PlanAccepted{ToolCallID: "c1"}, true)
-	if !f.PlanAccepted() {
-		t.Error("the plan was not accepted")
-	}
-}
-
-// A remote engine that goes back to a checkpoint from before the Run planned does not end that.
-func TestFollowerGoesBack(t *testing.T) {
-	b := newBench(t, does("wait"), says("done"))
-	r := b.interrupted(job.Input{Query: "go"})
-	b.plan = true
-	spec := b.spec(job.Input{Continue: true})
-	f, err := Follow(t.Context(), spec, Parts{Store: b.store, Source: b.source, Lean: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	put := func(body event.Body) error {
-		_, err := f.Append(event.Event{ID: b.source.NewID(), JobID: "job", RunID: r.RunID, ExpertKey: b.expert.Key, StepNumber: 3, Body: body})
-		return err
-	}
-	before := &event.Origin{RunID: r.RunID, CheckpointID: r.CheckpointID}
-	start := b.startOf(r.RunID, nil, before).Body.(event.StartRun)
-	start.Plan, start.Spec = true, f.specText
-	for _, body := range []event.Body{start, event.StopRunByDelegate{}} {
-		if err := put(body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start.Plan, start.Spec, start.CheckpointID = false, nil, "another"
-	if err := put(start); !errors.Is(err, ErrForged) || !f.recorder.history.runs[r.RunID].Planning() {
-		t.Errorf("it no longer plans: %v", err)
-	}
-}
-
 // In a container, where nothing can be changed, the Run ends when its plan is accepted. In the next one
 // it works.
 func TestPlanInContainer(t *testing.T) {
@@ -341,5 +270,73 @@ func TestPlansOfOneTurn(t *testing.T) {
 	}
 	if got := planText(rawjson.Value(`[`)); got != "" {
 		t.Errorf("plan %q", got)
+	}
+}
+
+// When a plan is accepted, the skills of the plan are closed before others start. These know what the
+// model noted, and the model can no longer propose a plan.
+func TestSkillsAfterPlan(t *testing.T) {
+	b := newPlan(t, does(`todo {"newTodos":["x"]}`), says("done"))
+	b.script.turns[0] = does(`todo {"newTodos":["x"]}`, proposes)
+	b.approver = accepts
+	var got []string
+	b.skills = func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
+		got = append(got, "open")
+		req.Report(event.SkillConnected{SkillName: "s"})
+		b.base = &tools{name: event.BaseSkill}
+		sources := []skill.Source{{Skill: b.base}, {Skill: &server{name: "s", onStop: func() { got = append(got, "close") }}}}
+		if req.Plan {
+			sources = append(sources, skill.Source{Skill: proposal.New()})
+		}
+		return box(sources...)(ctx, req)
+	}
+	b.script.onRequest = func() {
+		names := ""
+		for _, tool := range b.script.requests[len(b.script.requests)-1].Tools {
+			names += " " + tool.Name
+		}
+		got = append(got, fmt.Sprintf("todos %s,%s", b.base.todos, names))
+	}
+	b.must(job.Input{Query: "go"})
+	if want := []string{
+		"open", "todos , attemptCompletion todo sTool proposePlan", "close", "open",
+		`todos {"newTodos":["x"]}, attemptCompletion todo sTool`, `todos {"newTodos":["x"]}, attemptCompletion todo sTool`, "close",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if all := strings.Join(b.skillEvents(), " "); all != "connected:s disconnected:s connected:s disconnected:s" {
+		t.Errorf("reported %s", all)
+	}
+}
+
+// A plan that waits for too long counts as refused.
+func TestPlanExpires(t *testing.T) {
+	b := newPlan(t, says("done"))
+	b.must(job.Input{Query: "go"})
+	b.source = FixedSource(b.source.Now().Add(job.DefaultApprovalTimeout + time.Millisecond))
+	b.source.(*fixed).ids = 1000
+	b.approver = accepts // who is not asked any more
+	r := b.must(job.Input{Continue: true})
+	if told := b.conversation(r.RunID); r.Status != event.StatusCompleted || !strings.Contains(told, planRefusedText+": no answer came in time") {
+		t.Errorf("%+v; the model was told %q", r, told)
+	}
+	if !b.load(b.store).runs[r.RunID].Planning() {
+		t.Error("it no longer plans")
+	}
+}
+
+// A job whose history the user trusts without a seal plans again, but only until a new plan is
+// accepted.
+func TestPlanAfterTrust(t *testing.T) {
+	b := newTeam(t, map[string][]turn{
+		"writer": {does(proposes), does("wait"), does(proposes), does(`helper {"query":"work"}`), does("act"), says("done")},
+		"helper": {does("act"), says("worked")},
+	})
+	b.plan, b.approvals, b.approver = true, planReferee{}, accepts
+	b.interrupted(job.Input{Query: "go"})
+	b.plan, b.planned, b.tools.ran = false, nil, nil
+	r := b.must(job.Input{Continue: true, TrustHistory: true})
+	if want := []bool{true, false, false}; r.Status != event.StatusCompleted || !slices.Equal(b.planned, want) || !slices.Equal(b.tools.ran, []string{"c1", "c1"}) {
+		t.Errorf("%+v; skills were started with plan = %v, want %v; ran %v", r, b.planned, want, b.tools.ran)
 	}
 }
