@@ -224,7 +224,7 @@ func limitSize(spec job.Spec, files *workspace.Workspace, cancel context.CancelC
 // that is used.
 func prepareSandboxes(ctx context.Context, spec *job.Spec, parts engine.Parts, reachable []*expert.Expert, workspace string, frozen []string, available func(context.Context) Offer) (_ *skills.Sandboxes, lacks string, remove func(), err error) {
 	none := func() {}
-	if spec.Isolation.SharedSandbox {
+	if spec.Isolation.SharedSandbox && parts.Container != nil { // the container is what they share
 		return nil, "", none, nil
 	}
 	if spec.Isolation.Sandbox == "" && parts.Container == nil { // only a word turns it off, not a missing one

@@ -31,7 +31,7 @@ func TestNoSandboxesHere(t *testing.T) {
 		{"by default", lead, func(is *job.Isolation) { is.Sandbox = "" }, "lead"},
 		{"a delegate", lead + asking, func(is *job.Isolation) { is.Sandbox = expert.SandboxOff }, "helper"},
 		{"none", lead + skill, func(is *job.Isolation) { is.Sandbox = expert.SandboxOff }, ""},
-		{"shared", lead + asking, func(is *job.Isolation) { is.SharedSandbox = true }, ""},
+		{"shared, which is for containers", lead + asking, func(is *job.Isolation) { is.SharedSandbox = true }, "lead"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := teamSpec(t, c.experts, t.TempDir())

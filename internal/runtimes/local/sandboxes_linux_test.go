@@ -312,7 +312,7 @@ func TestSandboxesOfBrokenJobs(t *testing.T) {
 }
 
 // Nothing is made for a job without a sandbox; a skill that asks for one gets it, even if
-// the runtime was told nothing; and with a shared sandbox no skill has its own.
+// the runtime was told nothing; and a setting for containers takes none away.
 func TestSkillsWithASandbox(t *testing.T) {
 	const asking = lone + "[experts.lead.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = '@perstack/base'\nsandbox = 'landlock'\n"
 	const where = "[[turn]]\n[[turn.call]]\ntool = 'exec'\nargs = { command = 'sh', args = ['-c', 'echo $HOME'] }\n[[turn]]\ntext = 'done'\n"
@@ -324,7 +324,7 @@ func TestSkillsWithASandbox(t *testing.T) {
 		{"all", lone, nil, true},
 		{"no sandbox", lone, func(s *job.Spec) { s.Isolation.Sandbox, s.Approvals.SandboxOff = expert.SandboxOff, true }, false},
 		{"one asks", asking, func(s *job.Spec) { s.Isolation.Sandbox = expert.SandboxOff }, true},
-		{"shared", asking, func(s *job.Spec) { s.Isolation.SharedSandbox = true }, false},
+		{"shared, which is for containers", asking, func(s *job.Spec) { s.Isolation.SharedSandbox = true }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newIsolated(t)
