@@ -85,11 +85,14 @@ func (r *run) decideLeave(ctx context.Context, wanted departure) (d Decision, ca
 	var denied []event.ApprovalAnswered
 	r.recorder.view(func(h *History) {
 		state = h.runs[r.runID]
-		request = CallRequest{RunID: r.runID, Experts: r.experts(), Grants: h.grantsOf(r.expert.Key), Plan: state.Planning(), Leaves: &wanted.effect}
+		request = CallRequest{RunID: r.runID, Experts: r.experts(), Grants: h.grantsOf(r.expert.Key), Leaves: &wanted.effect}
 		denied = h.denied
 	})
 	if state.phase == notStarted || state.phase == stopped || r.parts.Approvals == nil {
 		return Decision{}, call, false
+	}
+	if state.Planning() { // no reason: it would tell a model which paths exist
+		return Decision{Do: job.Deny}, call, true
 	}
 	call = event.ToolCall{SkillName: wanted.skillName}
 	for _, c := range slices.Backward(state.open()) {

@@ -92,6 +92,7 @@ func TestLeaveForPath(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		path   string
+		plan   bool
 		reader *reader
 		want   Leaving
 		opened string
@@ -103,10 +104,14 @@ func TestLeaveForPath(t *testing.T) {
 		{name: "no reason", path: "/a", reader: &reader{}, want: Leaving{Denied: "denied by the user" + around}, wrote: []string{"/a? c1", "false by user c1"}},
 		{name: "no answer", path: "/a", reader: &reader{err: ErrNoAnswer}, wrote: []string{"/a? c1", "false by timeout c1"}},
 		{name: "denied by a rule", path: "/deny", reader: &reader{answer: event.Answer{Allow: true}}, want: Leaving{Denied: "denied by a rule: because" + around}},
+		{name: "planning", path: "/a", plan: true, reader: &reader{answer: event.Answer{Allow: true}}},
+		{name: "planning, denied by a rule", path: "/deny", plan: true},
+		{name: "planning, allowed by a rule", path: "/allow", plan: true},
 		{name: "allowed by a rule", path: "/allow", want: Leaving{Allow: true}, opened: "/allow"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, does("visit"), does("visit"), says("done"))
+			b.plan = tt.plan
 			if tt.reader != nil {
 				b.approver = tt.reader
 			}
