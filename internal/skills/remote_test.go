@@ -6,10 +6,12 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 )
 
@@ -33,6 +35,34 @@ func far(t *testing.T, token string) *httptest.Server {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// While a job plans, nothing is sent to a remote server.
+func TestRemoteWhilePlanning(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	defer server.Close()
+	remote := "type = 'mcpHttpSkill'\nendpoint = '" + server.URL + "/mcp'\nallowPrivateEndpoint = true\n"
+	y := newFixture(t)
+	e := load(t, head+"[experts.x.skills.far]\n"+remote)
+	box, err := y.Open(t.Context(), engine.SkillRequest{Expert: e, Plan: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	if _, _, ok := box.Lookup("proposePlan"); !ok || asked.Load() > 0 {
+		t.Errorf("asked %d times; a plan can be proposed: %t", asked.Load(), ok)
+	}
+	e = load(t, head+"[experts.x.skills.'@perstack/base']\n"+remote)
+	if _, err := y.Open(t.Context(), engine.SkillRequest{Expert: e, Plan: true}); err == nil || !strings.Contains(err.Error(), "is on another machine, and the job only plans") || asked.Load() > 0 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+	if _, err := y.Open(t.Context(), engine.SkillRequest{Expert: load(t, head+"[experts.x.skills.far]\n"+remote)}); err == nil || asked.Load() == 0 {
+		t.Errorf("without a plan, asked %d times: %v", asked.Load(), err)
+	}
 }
 
 // A remote server is reached with the headers of its skill, in which its own variables

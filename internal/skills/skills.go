@@ -191,8 +191,15 @@ func (s *set) base(k *expert.Skill) error {
 	return nil
 }
 
-// server adds an MCP server.
+// server adds an MCP server. One on another machine is left out while the job plans: no host is reached
+// then.
 func (s *set) server(k *expert.Skill) error {
+	if s.req.Plan && k.Type != expert.StdioSkill {
+		if k.IsBase() {
+			return fmt.Errorf("skill %q is on another machine, and the job only plans; run it without planning", k.Name)
+		}
+		return nil
+	}
 	if s.req.Plan && k.StartsPrograms() && s.sandboxOf(k) == nil && s.site.Parts.Container == nil {
 		return fmt.Errorf("skill %q starts a program that could change files, and the job only plans; run it in a sandbox, or without planning", k.Name)
 	}
