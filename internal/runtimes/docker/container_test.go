@@ -241,16 +241,18 @@ func lookInto(t *testing.T, d *Daemon, name string) (r jail.Report) {
 	return r
 }
 
-// The container of a job that plans has a read-only workspace, and its skills and commands reach no host.
+// The container of a job that plans has a read-only workspace, and reaches no host but that of the model.
 // The model and the Spec stay as they are.
 func TestSiteWithoutEffects(t *testing.T) {
 	r := &runner{spec: job.Spec{Experts: []*expert.Expert{{Key: "dev", Skills: []*expert.Skill{
 		{Name: expert.BaseSkill, BuiltIn: true, AllowedDomains: []string{"a.example"}}, {Name: "web", Type: expert.StdioSkill, AllowedDomains: []string{"b.example"}},
+		{Name: "far", Type: expert.HTTPSkill, Endpoint: "https://far.example/mcp"},
 	}}}}, model: providers.Bundle{URLs: []string{"https://model.example"}}}
 	plan := sitePlan{spec: r.spec, listeners: r.listeners()}
-	plan.withoutEffects()
+	models := providers.Hosts(r.model.URLs)
+	plan.withoutEffects(models)
 	for _, l := range plan.listeners {
-		if (len(l.Allow) > 0) != (l.Name == engineListener) {
+		if l.Name == engineListener && (!slices.Equal(l.Allow, models) || len(models) != 1) || l.Name != engineListener && len(l.Allow) > 0 {
 			t.Errorf("%s leads to %v", l.Name, l.Allow)
 		}
 	}

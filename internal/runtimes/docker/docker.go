@@ -125,7 +125,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, accepted bool, 
 		return engine.Result{}, false, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	if follower.Plans() {
-		plan.withoutEffects()
+		plan.withoutEffects(providers.Hosts(r.model.URLs))
 	}
 	footing, err := r.footing()
 	if err == nil {

@@ -61,13 +61,14 @@ func (r *runner) plan(ctx context.Context) (sitePlan, error) {
 	}, nil
 }
 
-// withoutEffects keeps the container from changing the workspace, and its skills and commands from all
-// hosts.
-func (p *sitePlan) withoutEffects() {
+// withoutEffects keeps the container from changing the workspace, and from all hosts but those of the
+// models: remote skills are not connected either.
+func (p *sitePlan) withoutEffects(models []string) {
 	p.container().ReadOnlyWorkspace = true
 	for i, l := range p.listeners {
-		if l.Name != engineListener {
-			p.listeners[i].Allow = nil
+		p.listeners[i].Allow = nil
+		if l.Name == engineListener {
+			p.listeners[i].Allow = models
 		}
 	}
 }
