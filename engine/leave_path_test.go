@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 )
 
 // A gatekeeper asks about paths outside of the sandbox, unless a rule or a grant decides. It allows all
-// calls.
+// calls. Nothing is allowed while a Run plans.
 type gatekeeper struct {
 	rules  map[string]job.Verdict // by path
 	stored []string               // "expert path"
@@ -30,6 +31,8 @@ func (g *gatekeeper) Decide(_ context.Context, q CallRequest) Decision {
 	key := q.Experts[len(q.Experts)-1]
 	d := Decision{Do: job.Ask, By: "the preset", Once: g.once, Effect: *q.Leaves, Digest: key + " " + q.Call.SkillName + " " + q.Leaves.Path, Sandbox: "full"}
 	switch do := g.rules[q.Leaves.Path]; {
+	case q.Plan, do == job.Deny && q.Leaves.Path == "/silent":
+		return Decision{Do: job.Deny, By: "a rule"}
 	case do == job.Deny:
 		return Decision{Do: job.Deny, By: "a rule", Why: "because"}
 	case do == job.Allow,
@@ -107,6 +110,7 @@ func TestLeaveForPath(t *testing.T) {
 		{name: "planning", path: "/a", plan: true, reader: &reader{answer: event.Answer{Allow: true}}},
 		{name: "planning, denied by a rule", path: "/deny", plan: true},
 		{name: "planning, allowed by a rule", path: "/allow", plan: true},
+		{name: "denied by a rule that does not say why", path: "/silent", reader: &reader{answer: event.Answer{Allow: true}}},
 		{name: "allowed by a rule", path: "/allow", want: Leaving{Allow: true}, opened: "/allow"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,16 +121,14 @@ func TestLeaveForPath(t *testing.T) {
 			}
 			var got []Leaving
 			var opened []string
-			b.visits(&gatekeeper{rules: map[string]job.Verdict{"/deny": job.Deny, "/allow": job.Allow}}, func(v visit) {
+			b.visits(&gatekeeper{rules: map[string]job.Verdict{"/deny": job.Deny, "/silent": job.Deny, "/allow": job.Allow}}, func(v visit) {
 				opened = append(opened, v.opened())
-				if len(got) == 0 {
-					got = append(got, v.leave(tt.path))
-				}
+				got = append(got, v.leave(tt.path)) // the second time, no one is asked
 			})
 			if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted {
 				t.Errorf("left as %+v", r)
 			}
-			if !slices.Equal(got, []Leaving{tt.want}) || !slices.Equal(opened, []string{"", tt.opened}) {
+			if !slices.Equal(got, []Leaving{tt.want, tt.want}) || !slices.Equal(opened, []string{"", tt.opened}) {
 				t.Errorf("decided %+v, opened %q", got, opened)
 			}
 			if wrote := b.approvalsWritten(); !slices.Equal(wrote, tt.wrote) {
@@ -255,19 +257,68 @@ func TestLeaveForStoredPaths(t *testing.T) {
 	}
 }
 
-// There is an end to what rules open.
+// There is an end to what rules and stored answers open.
 func TestLeaveForManyPaths(t *testing.T) {
 	b := newBench(t, does("visit"), says("done"))
-	g := &gatekeeper{rules: make(map[string]job.Verdict)}
+	g := &gatekeeper{rules: map[string]job.Verdict{"": job.Allow}}
+	stored := []string{""} // as for a host
+	b.grantedPaths = func(string, string) []string { return stored }
 	b.visits(g, func(v visit) {
 		for i := range 2 * maxOpened {
 			path := fmt.Sprintf("/p%d", i)
 			g.rules[path] = job.Allow
 			v.leave(path)
 		}
-		if n := len(strings.Fields(v.opened())); n != maxOpened {
-			t.Errorf("%d paths are open", n)
+		for range 2 {
+			if n := len(strings.Fields(v.opened())); n != maxOpened || strings.HasPrefix(v.opened(), " ") {
+				t.Errorf("%d paths are open: %q", n, v.opened())
+			}
+			stored = slices.Collect(maps.Keys(g.rules))
 		}
 	})
 	b.must(job.Input{Query: "go"})
+	var set pathSet
+	for path := range g.rules {
+		set.add(path)
+	}
+	if n := len(set.list()); n != maxOpened {
+		t.Errorf("%d paths are kept", n)
+	}
+}
+
+// An answer is for one path.
+func TestLeaveForOtherPath(t *testing.T) {
+	b := newBench(t, does("visit"), says("done"))
+	r := &reader{answer: event.Answer{Allow: true}}
+	b.approver = r
+	b.visits(&gatekeeper{}, func(v visit) {
+		v.leave("/a")
+		v.leave("/b")
+	})
+	b.must(job.Input{Query: "go"})
+	if !slices.Equal(r.asked, []string{"/a c1", "/b c1"}) {
+		t.Errorf("asked %q", r.asked)
+	}
+}
+
+// Nothing outside of the sandbox is opened while a Run plans, nor when it has stopped, whatever rules
+// and stored answers say.
+func TestLeaveWithoutWork(t *testing.T) {
+	g := &gatekeeper{rules: map[string]job.Verdict{"/a": job.Allow}}
+	for _, plan := range []bool{false, true} {
+		b := newBench(t, does("visit"), says("done"))
+		b.plan = plan
+		b.grantedPaths = func(string, string) []string { return []string{"/a"} }
+		var late visit
+		b.visits(g, func(v visit) {
+			if got, opened := v.leave("/a"), v.opened(); got.Allow == plan || (opened == "/a") == plan {
+				t.Errorf("plan = %t: %+v, opened %q", plan, got, opened)
+			}
+			late = v
+		})
+		b.must(job.Input{Query: "go"})
+		if got, opened := late.leave("/a"), late.opened(); got.Allow || opened != "" {
+			t.Errorf("after the end: %+v, opened %q", got, opened)
+		}
+	}
 }
