@@ -145,7 +145,8 @@ func TestPlanningReach(t *testing.T) {
 		now: time.Now, write: []string{"/git"}, files: func() map[string]string { return nil }, caches: caches,
 		search: func(context.Context) (*policy.Protected, error) { return &policy.Protected{}, nil },
 	}
-	usual := Sandboxes{OwnListeners: true, Reach: job.Reach{Read: []string{"/data"}, Write: []string{"/out"}, Domains: []string{"a.example"}, Network: job.NetworkHost, Caches: []string{"go"}}}
+	own := t.TempDir()
+	usual := Sandboxes{OwnListeners: true, Home: own, Tmp: own, Reach: job.Reach{Read: []string{"/data"}, Write: []string{"/out"}, Domains: []string{"a.example"}, Network: job.NetworkHost, Caches: []string{"go"}}}
 	for _, full := range []*namespaces{nil, n} {
 		usual.full = full
 		c := usual.planning(false)
@@ -153,15 +154,17 @@ func TestPlanningReach(t *testing.T) {
 			"": expert.WorkspaceRead, expert.WorkspaceWrite: expert.WorkspaceRead, expert.WorkspaceRead: expert.WorkspaceRead, expert.WorkspaceNone: expert.WorkspaceNone,
 		} {
 			k := &expert.Skill{Name: expert.BaseSkill, BuiltIn: true, Workspace: right, AllowedDomains: []string{"b.example"}}
-			b := &skillSandbox{sandboxes: c, right: c.right(k), home: "/sandbox/home", tmp: "/sandbox/tmp"}
+			b, err := c.newSandbox(k)
+			if err != nil {
+				t.Fatal(err)
+			}
 			p := b.policy("/work", nil, 0)
 			if full != nil {
-				var err error
 				if p, err = b.commands(func(context.Context) (*policy.Policy, error) { return p, nil })(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			opened := slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool { return strings.HasPrefix(path, "/dev/") || isBelow(path, "/sandbox") })
+			opened := slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool { return strings.HasPrefix(path, "/dev/") || isBelow(path, own) })
 			if p.Workspace.Right != want || len(opened) > 0 || len(p.Caches) > 0 || !slices.Contains(p.Read, "/out") {
 				t.Errorf("%q: %+v", right, p)
 			}
@@ -197,6 +200,39 @@ func TestNoPortWithoutANetwork(t *testing.T) {
 		}
 		if err := errors.Join(s.sandboxes.removeAll(), remove()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// While a job plans, no server starts on the machine without a sandbox. One in a container, which can
+// change nothing, does, and one elsewhere is left out. Only the coordinator can propose a plan.
+func TestPlanningSkills(t *testing.T) {
+	local := &expert.Skill{Name: "s", Type: expert.StdioSkill, Command: "false", Workspace: expert.WorkspaceWrite}
+	remote := &expert.Skill{Name: "s", Type: expert.SSESkill, Endpoint: "http://127.0.0.1:1"}
+	for _, tt := range []struct {
+		name      string
+		skill     *expert.Skill
+		plan      bool
+		container *engine.Container
+		refused   bool
+	}{
+		{"a program", local, true, nil, true},
+		{"without a plan", local, false, nil, false},
+		{"in a container", local, true, &engine.Container{}, false},
+		{"elsewhere", remote, true, nil, false},
+	} {
+		y := newFixture(t)
+		y.req.Plan, y.Parts.Container = tt.plan, tt.container
+		s := y.newSet(t.Context(), y.req)
+		if err := s.server(tt.skill); (err != nil && strings.Contains(err.Error(), "only plans")) != tt.refused {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	for _, tt := range []struct{ plan, delegated, want bool }{{true, false, true}, {true, true, false}, {false, false, false}} {
+		y := newFixture(t)
+		y.req.Plan, y.req.Delegated = tt.plan, tt.delegated
+		if _, _, ok := y.open(t, &expert.Expert{Key: "e", Name: "e"}).Lookup("proposePlan"); ok != tt.want {
+			t.Errorf("%+v: there is the tool: %t", tt, ok)
 		}
 	}
 }
