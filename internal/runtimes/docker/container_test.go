@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
@@ -258,6 +260,17 @@ func TestSiteWithoutEffects(t *testing.T) {
 	}
 	if len(plan.listeners) != 3 || !plan.container().ReadOnlyWorkspace || r.container().ReadOnlyWorkspace || len(r.spec.Experts[0].Skills[0].AllowedDomains) != 1 {
 		t.Errorf("%+v", plan)
+	}
+}
+
+// Only a job whose plan was accepted continues in another container, and only if it did not end.
+func TestPlanEnded(t *testing.T) {
+	for status, want := range map[event.Status]bool{
+		event.StatusStoppedByInterrupt: true, event.StatusCompleted: false, event.StatusStoppedByApproval: false, event.StatusStoppedByLimit: false, event.StatusStoppedByError: false,
+	} {
+		if result := (engine.Result{Status: status}); planEnded(result, true) != want || planEnded(result, false) {
+			t.Errorf("%s: %t, without a plan %t", status, planEnded(result, true), planEnded(result, false))
+		}
 	}
 }
 

@@ -41,11 +41,17 @@ func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result,
 			return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 		}
 		result, accepted, err := r.run(ctx)
-		if err != nil || !accepted || result.Status != event.StatusStoppedByInterrupt || ctx.Err() != nil {
+		if err != nil || ctx.Err() != nil || !planEnded(result, accepted) {
 			return result, err
 		}
 		spec.Input, parts.History = job.Input{Continue: true}, nil
 	}
+}
+
+// planEnded reports whether the engine in the container stopped because its plan was accepted. Any other
+// end is that of the job.
+func planEnded(result engine.Result, accepted bool) bool {
+	return accepted && result.Status == event.StatusStoppedByInterrupt
 }
 
 // A runner is one job on its way into a container.
