@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/store/memory"
@@ -183,4 +184,20 @@ func TestPlanDigest(t *testing.T) {
 			seen[digest] = id + " " + args
 		}
 	}
+}
+
+// The answer of the user to a question is the result of a call that never starts.
+func TestFollowerOfQuestion(t *testing.T) {
+	b := newBench(t)
+	b.expert.Skills = append(b.expert.Skills, &expert.Skill{Name: "user", Type: expert.InteractiveSkill})
+	f := newFollower(t, b, memory.New(), job.Input{Query: "go"}, nil)
+	f.parts.Approvals = planReferee{}
+	put := b.puts(f)
+	put("run", b.startOf("run", nil, nil).Body, false)
+	put("run", event.StartGeneration{}, false)
+	put("run", calls(event.ToolCall{ID: "c1", SkillName: "user", ToolName: "ask"}, event.ToolCall{ID: "c2", SkillName: "tools", ToolName: "act"}), false)
+	for id, forged := range map[string]bool{"c1": false, "c2": true} {
+		put("run", event.EndToolCall{ToolResult: event.ToolResult{ID: id}}, forged)
+	}
+	put("run", event.EndToolCall{ToolResult: event.ToolResult{ID: "c2", IsError: true}}, false) // it was refused
 }

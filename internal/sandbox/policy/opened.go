@@ -82,7 +82,7 @@ func (p followed) isPrivate(dir string, private Private) bool {
 		}
 	}
 	all = append(append(all, private.Dirs...), private.Workspace)
-	return slices.ContainsFunc(all, func(path string) bool { return filepath.IsAbs(path) && touches(dir, follow(path)) })
+	return slices.ContainsFunc(all, func(path string) bool { return touches(dir, follow(path)) })
 }
 
 // secretVariables name files and directories with keys and passwords, or lists of these.

@@ -84,4 +84,8 @@ func TestOpenable(t *testing.T) {
 			t.Errorf("%s: %q, %t, want %q", c.path, dir, ok, c.want)
 		}
 	}
+	private.Environ = []string{"KUBECONFIG=" + at("nowhere") + ":" + at("srv/data/a.csv")}
+	if dir, ok := places.Openable(at("srv/data"), private); ok {
+		t.Errorf("%s can be opened, although a list of a variable names a file in it", dir)
+	}
 }
