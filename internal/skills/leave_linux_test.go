@@ -86,7 +86,7 @@ func TestOpenedNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := &skillSandbox{sandboxes: &Sandboxes{Tmp: at("sandboxes"), Home: at("homes"), private: policy.Private{Workspace: at("work"), Dirs: []string{at("private")}}}}
-	s := &set{req: engine.SkillRequest{Opened: func(_ context.Context, skillName string) []string {
+	s := &set{site: &Site{}, req: engine.SkillRequest{Opened: func(_ context.Context, skillName string) []string {
 		if skillName != expert.BaseSkill {
 			t.Errorf("asked for %s", skillName)
 		}
