@@ -130,6 +130,37 @@ func TestSnapshotHasEverything(t *testing.T) {
 	}
 }
 
+// What was seen last is used only for what it still is: a name can become a file, a link or a directory.
+func TestNamesChangeTheirKind(t *testing.T) {
+	f := newFixture(t, snapshot.Defaults())
+	turns := []func(name string) error{
+		func(name string) error { return os.WriteFile(name, nil, 0o755) },
+		func(name string) error { return os.Mkdir(name, 0o755) },
+		func(name string) error { return os.Symlink("nowhere", name) },
+	}
+	for i, from := range turns {
+		for j, to := range turns {
+			if i == j {
+				continue
+			}
+			for _, do := range []func(string) error{from, to} {
+				if err := os.RemoveAll(f.path("x")); err != nil {
+					t.Fatal(err)
+				}
+				if err := do(f.path("x")); err != nil {
+					t.Fatal(err)
+				}
+				fresh := &fixture{t: t, dir: f.dir}
+				fresh.reopen(t.TempDir(), snapshot.Defaults())
+				got, want := f.take().Tree, fresh.take().Tree
+				if d := cmp.Diff(fresh.list(want), f.list(got)); d != "" || got != want {
+					t.Errorf("from %d to %d: the tree is %s, want %s: %s", i, j, got, want, d)
+				}
+			}
+		}
+	}
+}
+
 func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	f := newFixture(t, snapshot.Defaults())
 	for i := range 50 {

@@ -295,15 +295,22 @@ func (w *writing) openDir(path string) (opendir.Dir, error) {
 // tree stores the trees of a directory and of those below it. What equals the tree that was seen
 // last is stored already.
 func (w *writing) tree(n, last *node) error {
-	entries := make([]Entry, len(n.children))
+	before := last.inOrder()
 	for i := range n.children {
 		child := &n.children[i]
 		if child.entry.Kind == Directory && child.entry.Captured() {
-			if err := w.tree(child, last.child(child.entry.Name)); err != nil {
+			if err := w.tree(child, before.find(child.entry.Name)); err != nil {
 				return err
 			}
 		}
-		entries[i] = child.entry
+	}
+	if last.lists(n) { // most do, and then nothing has to be hashed
+		n.entry.ID = last.entry.ID
+		return nil
+	}
+	entries := make([]Entry, len(n.children))
+	for i := range n.children {
+		entries[i] = n.children[i].entry
 	}
 	content := encodeTree(entries)
 	n.entry.ID = identify(treeKind, content)
