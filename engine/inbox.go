@@ -111,7 +111,7 @@ func (b *Inbox) Answer(answer RunAnswer) error {
 
 // Stopping returns the error for an answer that a job can no longer take, because it stops.
 func Stopping(answer RunAnswer) error {
-	return &AnswerError{ToolCallID: answer.ToolCallID, Problem: "belongs to a job that is about to stop", Stopping: true}
+	return &AnswerError{ToolCallID: answer.ToolCallID, Problem: "belongs to a job that is about to stop; answer again when it has stopped", Stopping: true}
 }
 
 // takeAnswer records an answer that came from elsewhere.

@@ -109,7 +109,7 @@ func (s *Session) look(ctx context.Context, p *Plan, target snapshot.Tree) (err 
 	o := runtimes.SnapshotOptions(s.spec, capturesEnv(target, last))
 	// What a job has made unreadable is read all the same, or it could not be restored. What the
 	// target does not have, because it was so before, is left alone.
-	o.Unlock = func(path string) bool {
+	o.Readable = func(path string) bool {
 		e, ok := target[path]
 		return !(ok && !e.Captured()) && !target.LeftOut(path)
 	}

@@ -177,7 +177,7 @@ func readRequest(fd uintptr) (message, error) {
 
 // landlockPolicy is the part of a policy that Landlock enforces.
 func landlockPolicy(p *policy.Policy) *landlock.Policy {
-	l := &landlock.Policy{Read: slices.Clone(p.Read), Opened: p.Opened, Write: slices.Clone(p.Write), Ports: p.Ports, Still: p.Still, Changeable: p.Changeable()}
+	l := &landlock.Policy{Read: slices.Clone(p.Read), Opened: p.Opened, Write: slices.Clone(p.Write), Ports: p.Ports, FixedMetadata: p.FixedMetadata, Changeable: p.Changeable()}
 	switch w := p.Workspace; {
 	case w.CanWrite():
 		l.Write = append(l.Write, w.Path)

@@ -40,9 +40,9 @@ type Sandboxes struct {
 	// means no limit.
 	MaxMemory, MaxFileSize int64
 
-	plans bool        // nothing outside of the sandbox can be changed
-	still bool        // nor modes, owners and times there
-	full  *namespaces // at level full; else nil. See Prepare
+	plans         bool        // nothing outside of the sandbox can be changed
+	fixedMetadata bool        // nor modes, owners and times there
+	full          *namespaces // at level full; else nil. See Prepare
 
 	places  policy.Places // what cannot be opened while the job runs, with private
 	private policy.Private
@@ -52,7 +52,7 @@ type Sandboxes struct {
 // otherwise read or change, and reach no host. A container mounts the workspace read-only.
 func (c *Sandboxes) planning(container bool) *Sandboxes {
 	p := *c
-	p.plans, p.still = true, !container
+	p.plans, p.fixedMetadata = true, !container
 	p.Reach.Read, p.Reach.Write = slices.Concat(c.Reach.Read, c.Reach.Write), nil
 	p.Reach.Network, p.Reach.Domains = job.NetworkNone, nil
 	return &p
@@ -188,12 +188,12 @@ func (b *skillSandbox) policy(workspace string, programFiles []string, port uint
 		return b.fullPolicy(workspace, programFiles)
 	}
 	p := &policy.Policy{
-		Level:     expert.SandboxLandlock,
-		Workspace: policy.Workspace{Path: workspace, Right: b.right},
-		Read:      slices.Concat(b.sandboxes.System, b.sandboxes.Reach.Read, programFiles),
-		Write:     slices.Concat(landlock.WritableDevices(), []string{b.home, b.tmp}, b.sandboxes.Reach.Write),
-		Still:     b.sandboxes.still,
-		Limits:    b.sandboxes.limits(),
+		Level:         expert.SandboxLandlock,
+		Workspace:     policy.Workspace{Path: workspace, Right: b.right},
+		Read:          slices.Concat(b.sandboxes.System, b.sandboxes.Reach.Read, programFiles),
+		Write:         slices.Concat(landlock.WritableDevices(), []string{b.home, b.tmp}, b.sandboxes.Reach.Write),
+		FixedMetadata: b.sandboxes.fixedMetadata,
+		Limits:        b.sandboxes.limits(),
 	}
 	if port != 0 {
 		p.Ports = []uint16{port}

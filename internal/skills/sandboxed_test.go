@@ -168,7 +168,7 @@ func TestPlanningReach(t *testing.T) {
 			if p.Workspace.Right != want || len(opened) > 0 || len(p.Caches) > 0 || !slices.Contains(p.Read, "/out") {
 				t.Errorf("%q: %+v", right, p)
 			}
-			if p.Still != (full == nil) {
+			if p.FixedMetadata != (full == nil) {
 				t.Errorf("%q: modes and times can be changed: %+v", right, p)
 			}
 			if p.HostNetwork || p.Listener || len(c.hosts(k)) > 0 {

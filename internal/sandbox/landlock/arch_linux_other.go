@@ -12,4 +12,4 @@ func rules() []rule { return nil }
 
 func insideRules() []rule { return nil }
 
-func stillRules() []rule { return nil }
+func metadataRules() []rule { return nil }

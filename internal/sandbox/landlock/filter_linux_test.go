@@ -183,7 +183,7 @@ func TestFilterDecisions(t *testing.T) {
 
 // A program that is to change nothing does not change modes, owners and times, either.
 func TestStillFilter(t *testing.T) {
-	code := compile(stillRules())
+	code := compile(metadataRules())
 	for _, number := range append(modeByPath(), unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT) {
 		expect(t, code, own(number, 0, 0o644, 0o644), unix.EROFS)
 	}

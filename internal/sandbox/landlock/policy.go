@@ -39,9 +39,9 @@ type Policy struct {
 	Write []string
 	// Ports are the TCP ports that it can connect to, whatever the host.
 	Ports []uint16
-	// Still keeps it from changing modes, owners and times of files, which Landlock does not check: also
+	// FixedMetadata keeps it from changing modes, owners and times of files, which Landlock does not check: also
 	// of those in Write.
-	Still bool
+	FixedMetadata bool
 	// Changeable are trees in which programs can replace directories by links. No link is followed
 	// to a path of Read or Write in one of them.
 	Changeable []string

@@ -260,8 +260,8 @@ func (p *Policy) Restrict() error {
 	if err := own.restrictAccess(); err != nil {
 		return err
 	}
-	if p.Still {
-		if err := install(compile(stillRules())); err != nil {
+	if p.FixedMetadata {
+		if err := install(compile(metadataRules())); err != nil {
 			return err
 		}
 	}

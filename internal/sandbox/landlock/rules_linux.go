@@ -132,8 +132,8 @@ func modeRules() []rule {
 	return append(all, each([]uint32{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2}, unix.EPERM, [][]test{{without(2, setUser)}})...)
 }
 
-// stillRules are about modes, owners and times. They fail as in a directory that is mounted read-only.
-func stillRules() []rule {
+// metadataRules are about modes, owners and times. They fail as in a directory that is mounted read-only.
+func metadataRules() []rule {
 	calls := slices.Concat(modeByPath(), ownersAndTimes(), []uint32{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT})
 	return each(calls, unix.EROFS, nil)
 }

@@ -57,9 +57,9 @@ type Policy struct {
 
 	// Ports are the TCP ports that it can connect to, on every host. Level landlock only.
 	Ports []uint16 `json:"ports,omitempty"`
-	// Still keeps it from changing modes, owners and times of files. Level landlock only: at level full,
+	// FixedMetadata keeps it from changing modes, owners and times of files. Level landlock only: at level full,
 	// nothing can be changed in what it can only read.
-	Still bool `json:"still,omitzero"`
+	FixedMetadata bool `json:"fixedMetadata,omitzero"`
 	// Listener gives the sandbox a listener at [ProxyAddress], which is handed to the process
 	// that starts the program. Level full only.
 	Listener bool `json:"listener,omitzero"`

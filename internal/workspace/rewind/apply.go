@@ -240,7 +240,7 @@ func (a *applier) open(path string) (opendir.Dir, error) {
 		}
 		sub, err := d.Sub(path[at:end])
 		if errors.Is(err, fs.ErrPermission) {
-			sub, err = a.unlock(d, path[at:end], path[:end])
+			sub, err = a.openClosed(d, path[at:end], path[:end])
 		}
 		if d != a.root {
 			d.Close()
@@ -262,8 +262,8 @@ func (a *applier) open(path string) (opendir.Dir, error) {
 	return d, nil
 }
 
-// unlock opens a directory that its mode closes, and makes it writable until the end.
-func (a *applier) unlock(in opendir.Dir, name, path string) (opendir.Dir, error) {
+// openClosed opens a directory that its mode closes, and makes it writable until the end.
+func (a *applier) openClosed(in opendir.Dir, name, path string) (opendir.Dir, error) {
 	is, err := in.Stat(name)
 	if err != nil || is.Kind != snapshot.Directory {
 		return opendir.Dir{}, errDirectory

@@ -55,7 +55,7 @@ func (o *inOrder) find(name string) *node {
 	return &o.rest[0]
 }
 
-// lists reports whether the tree of a directory was stored, and is that of another one as well.
+// lists reports whether a directory, whose tree is stored, has the same entries as another one.
 func (n *node) lists(other *node) bool {
 	if n == nil || n.entry.Kind != other.entry.Kind || n.entry.ID == (ID{}) || len(n.children) != len(other.children) {
 		return false
@@ -80,7 +80,7 @@ type scan struct {
 	young   int64 // what changed after this has to be read again
 	ends    time.Time
 	pending []pendingFile
-	opened  []lockedDir
+	opened  []closedDir
 	ticks   int
 }
 
@@ -205,7 +205,7 @@ func (s *scan) enter(ctx context.Context, parent opendir.Dir, path string, at pl
 	if s.result.Incomplete == "entries" || s.late() {
 		return leave("the snapshot is incomplete")
 	}
-	s.unlock(parent, path, child)
+	s.makeReadable(parent, path, child)
 	d, err := parent.Sub(child.entry.Name)
 	if err != nil {
 		return leave(reason(err))

@@ -16,7 +16,7 @@ import (
 // Options say what a snapshot captures.
 type Options struct {
 	Exclude      func(path string) bool // paths that are not captured, with slashes; can be nil
-	Unlock       func(path string) bool // paths that are made readable while they are read; nil for none
+	Readable     func(path string) bool // paths that are made readable while they are read; nil for none
 	EnvFiles     bool                   // capture env files: programs can change them
 	MaxFileBytes int64                  // a larger file is not captured
 	MaxBytes     int64                  // how much a snapshot reads, beginning with the smallest files
@@ -135,7 +135,7 @@ func (t *Taker) take(ctx context.Context) (snapshot Snapshot, err error) {
 	}
 	slices.Sort(names)
 	s := newScan(&t.options, &snapshot, self.Stamp.Device)
-	defer func() { err = errors.Join(err, s.lock(root)) }()
+	defer func() { err = errors.Join(err, s.closeAgain(root)) }()
 	now := &node{entry: Entry{Kind: Directory, Mode: self.Mode}}
 	if err := s.directory(ctx, root, "", names, place{}, t.last, now, 0); err != nil {
 		return Snapshot{}, err

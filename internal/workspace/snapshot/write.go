@@ -181,7 +181,7 @@ func (w *writing) read(d opendir.Dir, f pendingFile) (stable bool, err error) {
 		}
 		return true, err
 	}
-	file, err := w.readLocked(d, f)
+	file, err := w.readClosed(d, f)
 	if err != nil {
 		return false, err
 	}

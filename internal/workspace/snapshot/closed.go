@@ -20,27 +20,27 @@ func (e *Entry) Closed() bool {
 	return e.Kind == File && e.Mode&readFile != readFile || e.Kind == Directory && e.Mode&readDir != readDir
 }
 
-// A lockedDir is a directory that was made readable.
-type lockedDir struct {
+// A closedDir is a directory that was made readable for the snapshot.
+type closedDir struct {
 	path string
 	is   opendir.Stamp
 	bits uint16 // that it did not have
 }
 
-// unlock makes a directory readable until the end of the snapshot, if it has to be. If that is not
+// makeReadable makes a directory readable until the end of the snapshot, if it has to be. If that is not
 // possible, the directory is not captured.
-func (s *scan) unlock(parent opendir.Dir, path string, n *node) {
-	if !n.entry.Closed() || s.options.Unlock == nil || !s.options.Unlock(path) {
+func (s *scan) makeReadable(parent opendir.Dir, path string, n *node) {
+	if !n.entry.Closed() || s.options.Readable == nil || !s.options.Readable(path) {
 		return
 	}
 	bits := readDir &^ n.entry.Mode
 	if parent.SetBits(n.entry.Name, n.stamp, bits, true) == nil {
-		s.opened = append(s.opened, lockedDir{path, n.stamp, bits})
+		s.opened = append(s.opened, closedDir{path, n.stamp, bits})
 	}
 }
 
-// lock gives the directories their modes back, those deep down first.
-func (s *scan) lock(root opendir.Dir) (err error) {
+// closeAgain gives the directories their modes back, those deep down first.
+func (s *scan) closeAgain(root opendir.Dir) (err error) {
 	for _, l := range slices.Backward(s.opened) {
 		dir, name := Parent(l.path), l.path[len(Parent(l.path)):]
 		if dir != "" {
@@ -59,19 +59,19 @@ func (s *scan) lock(root opendir.Dir) (err error) {
 	return err
 }
 
-// readLocked opens a file, and makes it readable for that moment if it has to be.
-func (w *writing) readLocked(d opendir.Dir, f pendingFile) (*os.File, error) {
+// readClosed opens a file, and makes it readable for that moment if it has to be.
+func (w *writing) readClosed(d opendir.Dir, f pendingFile) (*os.File, error) {
 	e := &f.node.entry
 	file, err := d.Read(e.Name)
-	if unlock := w.scan.options.Unlock; !errors.Is(err, fs.ErrPermission) || !e.Closed() || unlock == nil || !unlock(join(f.dir, e.Name)) {
+	if readable := w.scan.options.Readable; !errors.Is(err, fs.ErrPermission) || !e.Closed() || readable == nil || !readable(join(f.dir, e.Name)) {
 		return file, err
 	}
 	if d.SetBits(e.Name, f.node.stamp, readFile, true) != nil {
 		return nil, err
 	}
 	file, err = d.Read(e.Name)
-	if locked := d.SetBits(e.Name, f.node.stamp, readFile, false); err == nil && locked != nil {
-		return nil, errors.Join(locked, file.Close())
+	if closed := d.SetBits(e.Name, f.node.stamp, readFile, false); err == nil && closed != nil {
+		return nil, errors.Join(closed, file.Close())
 	}
 	return file, err
 }
