@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/columns"
 )
 
 // making is the life of an image of which a tenth takes 400 ms.
@@ -90,8 +91,8 @@ func TestBarIsSafe(t *testing.T) {
 		}
 		text := strings.NewReplacer(eraseLine, "\n", string(dim), "", reset, "").Replace(out.String())
 		for l := range strings.SplitSeq(text, "\n") {
-			if Columns(l) > 39 || strings.ContainsAny(l, "\x1b\r\u202e\u009b") || strings.Count(l, "█")+strings.Count(l, "░") != barColumns {
-				t.Errorf("%v: %q has %d columns", part, l, Columns(l))
+			if columns.Of(l) > 39 || strings.ContainsAny(l, "\x1b\r\u202e\u009b") || strings.Count(l, "█")+strings.Count(l, "░") != barColumns {
+				t.Errorf("%v: %q has %d columns", part, l, columns.Of(l))
 			}
 		}
 	}

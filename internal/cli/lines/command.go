@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -43,5 +44,5 @@ func Headline(r narrate.Row) string {
 	if r.Argv != nil {
 		text = p.command(r)
 	}
-	return strings.TrimSpace(terminal.CleanLine(r.Label) + " " + Shorten(terminal.CleanLine(text), unknownWidth))
+	return strings.TrimSpace(terminal.CleanLine(r.Label) + " " + columns.Shorten(terminal.CleanLine(text), unknownWidth))
 }

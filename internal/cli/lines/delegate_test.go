@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -221,8 +222,8 @@ func TestNarrowTerminal(t *testing.T) {
 	for _, width := range []int{20, 24, 30, 60} {
 		for _, opts := range []Options{{Width: width}, {Width: width, Record: true}, {Width: width, Verbose: true}} {
 			for line := range strings.Lines(strings.Join(emit(t, opts, family()...), "")) {
-				if line = strings.TrimSuffix(line, "\n"); Columns(line) > width {
-					t.Errorf("%d columns: %q has %d", width, line, Columns(line))
+				if line = strings.TrimSuffix(line, "\n"); columns.Of(line) > width {
+					t.Errorf("%d columns: %q has %d", width, line, columns.Of(line))
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -51,7 +52,7 @@ func (p *Printer) draw(r narrate.Row) {
 	}
 	label := p.fit(p.hide(at.tag+r.Label), len(margin)+2)
 	p.out.WriteString(margin + p.paint(bullet(r), mark) + " " + p.paint(bold, label))
-	column := len(margin) + 3 + Columns(label)
+	column := len(margin) + 3 + columns.Of(label)
 	below := p.opts.Width > 0 && p.opts.Width-column < least
 	if below {
 		column = len(margin) + 2
@@ -135,7 +136,7 @@ func flat(text string) string { return strings.ReplaceAll(clean(text), "\t", "  
 
 // fit cleans text and cuts it to what is left of the width after so many columns.
 func (p *Printer) fit(text string, before int) string {
-	return Shorten(flat(text), p.space(before))
+	return columns.Shorten(flat(text), p.space(before))
 }
 
 // wrapped is fit for text that is wrapped instead of being cut.
@@ -143,7 +144,7 @@ func (p *Printer) wrapped(text string, before int) []string {
 	if p.opts.Width <= 0 {
 		return []string{clean(text)}
 	}
-	return Wrap(flat(text), p.space(before))
+	return columns.Wrap(flat(text), p.space(before))
 }
 
 // unknownWidth is how many columns a line has where there is no terminal to ask: space

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/job"
@@ -179,7 +180,7 @@ func TestLongLineInPipe(t *testing.T) {
 	} {
 		for _, out := range emit(t, Options{}, test.s.events...) {
 			for l := range strings.Lines(out) {
-				if n := Columns(strings.TrimSuffix(l, "\n")); n > test.bound {
+				if n := columns.Of(strings.TrimSuffix(l, "\n")); n > test.bound {
 					t.Errorf("%s: a line of %d columns, want at most %d", test.s.name, n, test.bound)
 				}
 			}

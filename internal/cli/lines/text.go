@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -102,7 +103,7 @@ func (p *Printer) prose(text, mark string, c colour, before int, show narrate.Sh
 	for l := range strings.SplitSeq(text, "\n") {
 		l = mark + p.hide(l)
 		if p.opts.Width <= 0 && show == narrate.Prose {
-			l = Shorten(clean(l), bodyCut*unknownWidth)
+			l = columns.Shorten(clean(l), bodyCut*unknownWidth)
 		}
 		for _, part := range p.wrapped(l, before) {
 			lines = append(lines, line{part, c})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
@@ -185,7 +185,7 @@ func listText(opts *Options, jobs []listedJob, total int) error {
 // fits reports whether a terminal shows every line of a text in one row; 0 is no terminal.
 func fits(text string, width int) bool {
 	for line := range strings.Lines(text) {
-		if width > 0 && lines.Columns(strings.TrimSuffix(line, "\n")) > width {
+		if width > 0 && columns.Of(strings.TrimSuffix(line, "\n")) > width {
 			return false
 		}
 	}
@@ -198,7 +198,7 @@ func listNarrow(w io.Writer, rows [][]string, width int) {
 		rest := slices.Clone(row[1:])
 		rest[2], rest[3], rest[5] = "steps "+rest[2], rest[3]+" UTC", "tokens "+rest[5]
 		fmt.Fprintln(w, row[0])
-		for _, line := range lines.Wrap(strings.Join(rest, ", "), max(width-2, 1)) {
+		for _, line := range columns.Wrap(strings.Join(rest, ", "), max(width-2, 1)) {
 			fmt.Fprintln(w, "  "+line)
 		}
 	}

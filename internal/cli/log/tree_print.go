@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -168,7 +169,7 @@ func (d *drawing) run(at spot) {
 	if d.fits(at.next + line + "  " + status) {
 		line += "  " + status
 	} else {
-		remarks = lines.Wrap(status, max(d.width-len([]rune(at.below)), narrow))
+		remarks = columns.Wrap(status, max(d.width-len([]rune(at.below)), narrow))
 	}
 	label := n.label(at.level, d.levels)
 	if label == "" || d.fits(at.first+label+line) {
@@ -205,13 +206,13 @@ func (d *drawing) fits(line string) bool {
 func (d *drawing) query(text, line string, at spot) string {
 	const marks, least = 4, 20 // columns: two blanks and the quotation marks; what is worth a look
 	if d.width == 0 {
-		return lines.Shorten(text, queryCut)
+		return columns.Shorten(text, queryCut)
 	}
 	free := d.width - len([]rune(line)) - marks
 	if free < least {
 		free = max(d.width-len([]rune(at.below))-marks, narrow)
 	}
-	return lines.Shorten(text, min(free, queryCut))
+	return columns.Shorten(text, min(free, queryCut))
 }
 
 // label says how a Run came to be, where the drawing alone does not.

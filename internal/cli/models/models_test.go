@@ -243,7 +243,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	if seen < 20 {
 		t.Errorf("only %d fields were looked at", seen)
 	}
-	for _, column := range columns {
+	for _, column := range heads {
 		if !strings.Contains(string(page), column) {
 			t.Errorf("the column %s is not on the page", column)
 		}

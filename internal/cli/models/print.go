@@ -14,21 +14,21 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
-var columns = []string{"MODEL", "CONTEXT", "OUTPUT", "PRICE IN", "PRICE OUT", "THINKS BY", "IMAGES", "PDF"}
+var heads = []string{"MODEL", "CONTEXT", "OUTPUT", "PRICE IN", "PRICE OUT", "THINKS BY", "IMAGES", "PDF"}
 
 // print writes the list for people. Width is the number of columns of the terminal; 0 if there is
 // none.
 func (l *list) print(w io.Writer, width int) error {
-	rows := [][]string{columns}
+	rows := [][]string{heads}
 	for _, e := range l.Models {
 		rows = append(rows, e.columns())
 	}
-	widths := make([]int, len(columns))
+	widths := make([]int, len(heads))
 	for _, row := range rows {
 		for i, column := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(column))
@@ -51,7 +51,7 @@ func (l *list) print(w io.Writer, width int) error {
 			out.WriteString(line(row, widths) + "\n")
 		case i > 0:
 			out.WriteString("  " + row[0] + "\n")
-			for _, text := range lines.Wrap(facts(row), max(width-4, 1)) {
+			for _, text := range columns.Wrap(facts(row), max(width-4, 1)) {
 				out.WriteString("    " + text + "\n")
 			}
 		}
@@ -79,7 +79,7 @@ func line(row []string, widths []int) string {
 func facts(row []string) string {
 	var all []string
 	for i, column := range row[1:] {
-		all = append(all, strings.ToLower(columns[i+1])+" "+column)
+		all = append(all, strings.ToLower(heads[i+1])+" "+column)
 	}
 	return strings.Join(all, ", ")
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/approval"
-	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/columns"
 )
 
 // An Approver asks the user. It implements [engine.Approver].
@@ -278,12 +278,12 @@ func (q *question) layout() (all []string) {
 		title = fmt.Sprintf("%s (%d of %d)", title, q.about.Number, q.about.Of)
 	}
 	all = []string{""} // apart from what was printed before
-	for _, line := range lines.Break(title, q.columns-1) {
+	for _, line := range columns.Break(title, q.columns-1) {
 		all = append(all, q.bold(line))
 	}
 	for _, r := range q.view.Rows() {
 		if r.Text == "" || q.columns < narrow && !strings.HasPrefix(r.Head, " ") {
-			for _, line := range lines.Break(strings.TrimRight(r.Head, " "), q.columns-1) {
+			for _, line := range columns.Break(strings.TrimRight(r.Head, " "), q.columns-1) {
 				all = append(all, q.bold(line))
 			}
 			if r.Text == "" {
@@ -295,7 +295,7 @@ func (q *question) layout() (all []string) {
 			r.Rest = r.Rest[:min(len(r.Rest), 4)]
 			r.Head = r.Rest
 		}
-		for i, line := range lines.Break(r.Text, q.columns-1-len(r.Head)) {
+		for i, line := range columns.Break(r.Text, q.columns-1-len(r.Head)) {
 			if i == 0 {
 				all = append(all, q.bold(r.Head)+line)
 			} else {
@@ -359,11 +359,11 @@ func (q *question) menu(items ...string) []string {
 		later = "q no answer"
 	}
 	for i, item := range append(items, "d deny", later, "? help") {
-		if last := len(rows) - 1; i > 0 && lines.Columns(rows[last]+gap+item) < q.columns {
+		if last := len(rows) - 1; i > 0 && columns.Of(rows[last]+gap+item) < q.columns {
 			rows[last] += gap + item
 			continue
 		}
-		rows = append(rows, lines.Wrap(item, max(q.columns-1, 1))...)
+		rows = append(rows, columns.Wrap(item, max(q.columns-1, 1))...)
 	}
 	return rows
 }
@@ -390,7 +390,7 @@ func (q *question) leave() error {
 
 // say writes a sentence of ours.
 func (q *question) say(text string) {
-	q.write(strings.Join(lines.Wrap(text, max(q.columns-1, minColumns)), "\r\n") + "\r\n")
+	q.write(strings.Join(columns.Wrap(text, max(q.columns-1, minColumns)), "\r\n") + "\r\n")
 }
 
 func (q *question) write(text string) {
@@ -437,7 +437,7 @@ func (q *question) reason(ctx context.Context) (reason string, ok bool, err erro
 				q.write("\r\n")
 				return strings.TrimSpace(string(text)), true, q.failed
 			case (key == '\b' || key == '\x7f') && len(text) > 0:
-				q.write(strings.Repeat("\b \b", lines.Columns(string(text[len(text)-1]))))
+				q.write(strings.Repeat("\b \b", columns.Of(string(text[len(text)-1]))))
 				text = text[:len(text)-1]
 			case isText(key) && len(string(text))+len(string(key)) <= maxReason:
 				text = append(text, key)

@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/approval"
-	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/columns"
 	terminaltext "github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
@@ -261,7 +261,7 @@ func TestPagesFit(t *testing.T) {
 		q.columns, q.rows = s.size()
 		q.lines = q.layout()
 		for _, line := range q.lines {
-			if n := lines.Columns(line); n >= size[0] {
+			if n := columns.Of(line); n >= size[0] {
 				t.Fatalf("%v: %q has %d columns", size, line, n)
 			}
 		}
@@ -284,12 +284,12 @@ func FuzzLayout(f *testing.F) {
 	f.Add("git\x00push", "said", 80)
 	f.Add("日本\x00\x1b[2J\u202e"+strings.Repeat("α", 50), "a\tb\n\n\n\n\n\n"+strings.Repeat(" ", 40), 20)
 	f.Add("👩\u200d👩\u200d👧\x00e\u0301\u0301", "⚠\ufe0f \r\x00", 39)
-	f.Fuzz(func(t *testing.T, argv, said string, columns int) {
+	f.Fuzz(func(t *testing.T, argv, said string, across int) {
 		a := push()
 		a.Effect.Argv, a.Said, a.Why, a.Effect.Diff = strings.Split(argv, "\x00"), said, said, said
-		q := &question{about: a, view: approval.Render(a, nil), offers: Offers(a), columns: min(max(columns, minColumns), 300), rows: 24}
+		q := &question{about: a, view: approval.Render(a, nil), offers: Offers(a), columns: min(max(across, minColumns), 300), rows: 24}
 		for _, line := range q.layout() {
-			if n := lines.Columns(line); n >= q.columns || strings.ContainsFunc(line, unicode.IsControl) || terminaltext.Clean(line) != line {
+			if n := columns.Of(line); n >= q.columns || strings.ContainsFunc(line, unicode.IsControl) || terminaltext.Clean(line) != line {
 				t.Errorf("%q has %d of %d columns", line, n, q.columns)
 			}
 		}

@@ -1,4 +1,6 @@
-package lines
+// Package columns measures, cuts and wraps text by the columns that it takes on a terminal. The text is
+// clean: see internal/terminal. Start reading at [Of].
+package columns
 
 import (
 	"iter"
@@ -26,8 +28,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Columns is the number of columns that text takes.
-func Columns(text string) int {
+// Of is the number of columns that text takes.
+func Of(text string) int {
 	n := 0
 	for _, r := range text {
 		n += runeWidth(r)
@@ -63,7 +65,7 @@ func Wrap(text string, space int) []string {
 	var current strings.Builder
 	n, words := 0, 0 // columns and words of the current line
 	for blanks, word := range units(text) {
-		size := Columns(word)
+		size := Of(word)
 		if words > 0 && n+len(blanks)+size > space {
 			lines = append(lines, current.String())
 			current.Reset()

@@ -1,4 +1,4 @@
-package lines
+package columns
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestColumns(t *testing.T) {
+func TestOf(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "äö": 2, "日本語": 6, "ｗｉｄｅ": 8, "ｶﾅ": 2, "e\u0301": 1, "📁": 2, "한글": 4, "→": 1, "└": 1} {
-		if got := Columns(text); got != want {
-			t.Errorf("Columns(%q) = %d, want %d", text, got, want)
+		if got := Of(text); got != want {
+			t.Errorf("Of(%q) = %d, want %d", text, got, want)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestWrapKeepsEverything(t *testing.T) {
 			t.Fatalf("Wrap(%q) = %q", text, lines)
 		}
 		for _, l := range lines {
-			if Columns(l) > space && len(slices.Collect(words(l))) > 1 {
+			if Of(l) > space && len(slices.Collect(words(l))) > 1 {
 				t.Errorf("%q has more than %d columns", l, space)
 			}
 		}
@@ -116,7 +116,7 @@ func FuzzBreak(f *testing.F) {
 			t.Errorf("Break(%q, %d) = %q", text, space, lines)
 		}
 		for _, line := range lines {
-			if Columns(line) > max(space, 2) {
+			if Of(line) > max(space, 2) {
 				t.Errorf("Break(%q, %d) has the line %q", text, space, line)
 			}
 		}

@@ -1,0 +1,136 @@
+package markdown
+
+import "strings"
+
+// A block is text that is laid out by itself.
+type block struct {
+	text   string
+	isCode bool // one line of a fenced code block, without its line feed
+	opens  bool // it is the fence before such lines
+}
+
+// A splitter splits text that arrives in pieces into blocks. It ends a block where nothing that follows
+// can change how it looks: at a blank line that no list goes beyond, and before and after code. Lines of
+// code are blocks of their own, so that a long listing is not laid out again and again.
+type splitter struct {
+	line  strings.Builder // the line that is not complete
+	text  strings.Builder // complete lines of the present block
+	blank bool            // its last line is blank
+	list  bool            // it is a list
+	fence string          // what ends the code; empty outside of code
+}
+
+// add adds a piece, and returns the blocks that are finished.
+func (p *splitter) add(piece string) (done []block) {
+	for {
+		head, rest, ended := strings.Cut(piece, "\n")
+		p.line.WriteString(head)
+		if !ended {
+			return done
+		}
+		line := strings.TrimSuffix(p.line.String(), "\r")
+		p.line.Reset()
+		done = append(done, p.take(line)...)
+		piece = rest
+	}
+}
+
+// take takes a complete line.
+func (p *splitter) take(line string) (done []block) {
+	bare := strings.TrimSpace(line)
+	if p.fence != "" {
+		if strings.HasPrefix(bare, p.fence) && strings.Trim(bare, p.fence[:1]) == "" {
+			p.fence = ""
+			return nil
+		}
+		return []block{{text: line, isCode: true}}
+	}
+	if p.goesOn(line, bare) {
+		p.keep(line, bare)
+		return nil
+	}
+	done = p.flush()
+	if fence := fenceOf(line); fence != "" {
+		p.fence = fence
+		return append(done, block{isCode: true, opens: true})
+	}
+	p.list = isItem(bare)
+	p.keep(line, bare)
+	return done
+}
+
+// goesOn reports whether a line belongs to the present block.
+func (p *splitter) goesOn(line, bare string) bool {
+	switch {
+	case bare == "":
+		return true
+	case p.list && (line[0] == ' ' || line[0] == '\t'):
+		return true // a fence in a list, too
+	case fenceOf(line) != "", p.text.Len() == 0:
+		return false
+	case p.blank:
+		return p.list && isItem(bare)
+	}
+	return true
+}
+
+func (p *splitter) keep(line, bare string) {
+	p.blank = bare == ""
+	if p.text.Len() > 0 || bare != "" {
+		p.text.WriteString(line + "\n")
+	}
+}
+
+// flush returns the present block.
+func (p *splitter) flush() (done []block) {
+	if p.text.Len() > 0 {
+		done = []block{{text: p.text.String()}}
+	}
+	p.text.Reset()
+	p.blank, p.list = false, false
+	return done
+}
+
+// rest returns what would follow if the text ended here.
+func (p *splitter) rest() []block {
+	again := splitter{blank: p.blank, list: p.list, fence: p.fence}
+	again.text.WriteString(p.text.String())
+	again.line.WriteString(p.line.String())
+	return again.end()
+}
+
+// end returns what is left.
+func (p *splitter) end() (done []block) {
+	if p.line.Len() > 0 {
+		done = p.add("\n")
+	}
+	return append(done, p.flush()...)
+}
+
+// fenceOf returns the characters that begin a code block; empty if the line does not.
+func fenceOf(line string) string {
+	bare := strings.TrimLeft(line, " ")
+	if len(line)-len(bare) > 3 || bare == "" || bare[0] != '`' && bare[0] != '~' {
+		return ""
+	}
+	n := len(bare) - len(strings.TrimLeft(bare, bare[:1]))
+	if n < 3 || bare[0] == '`' && strings.Contains(bare[n:], "`") {
+		return ""
+	}
+	return bare[:n]
+}
+
+// isItem reports whether a line begins an item of a list.
+func isItem(bare string) bool {
+	digits := strings.TrimLeft(bare, "0123456789")
+	switch {
+	case len(digits) < len(bare) && len(bare)-len(digits) <= 9:
+		bare = digits
+		if !strings.HasPrefix(bare, ".") && !strings.HasPrefix(bare, ")") {
+			return false
+		}
+	case bare == "" || !strings.Contains("-*+", bare[:1]):
+		return false
+	}
+	return len(bare) == 1 || bare[1] == ' ' || bare[1] == '\t'
+}

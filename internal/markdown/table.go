@@ -1,0 +1,86 @@
+package markdown
+
+import (
+	"strings"
+
+	east "github.com/yuin/goldmark/extension/ast"
+
+	"github.com/perstack-go/perstack/internal/columns"
+)
+
+// table aligns the cells of a table. If they do not fit, each row is a list of its cells with their
+// headings.
+func (l *layout) table(n *east.Table) {
+	var rows [][][]Span
+	var widths []int
+	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
+		var row [][]Span
+		style := Style(0)
+		if len(rows) == 0 {
+			style = Bold
+		}
+		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
+			cell := flat(l.inline(c, style))
+			if row = append(row, cell); len(row) > len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[len(row)-1] = max(widths[len(row)-1], width(cell))
+		}
+		rows = append(rows, row)
+	}
+	total := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	if total <= l.space() {
+		l.aligned(n, rows, widths)
+		return
+	}
+	for i, row := range rows[1:] {
+		if i > 0 {
+			l.put(nil)
+		}
+		for j, cell := range row {
+			l.prose(append(append(clone(rows[0][j]), Span{": ", 0}), cell...))
+		}
+	}
+}
+
+func (l *layout) aligned(n *east.Table, rows [][][]Span, widths []int) {
+	for i, row := range rows {
+		var line []Span
+		for j, cell := range row {
+			blanks := strings.Repeat(" ", widths[j]-width(cell))
+			if n.Alignments[j] == east.AlignRight {
+				line = append(append(line, Span{blanks, 0}), cell...)
+			} else {
+				line = append(append(line, cell...), Span{blanks, 0})
+			}
+			line = append(line, Span{"  ", 0})
+		}
+		l.put(line)
+		if i == 0 {
+			var rule strings.Builder
+			for _, w := range widths {
+				rule.WriteString(strings.Repeat(l.choose("─", "-"), w) + "  ")
+			}
+			l.put([]Span{{rule.String(), Quiet}})
+		}
+	}
+}
+
+// flat returns spans without line feeds.
+func flat(spans []Span) (out []Span) {
+	for _, s := range spans {
+		out = append(out, Span{strings.NewReplacer("\n", " ", "\t", " ").Replace(s.Text), s.Style})
+	}
+	return out
+}
+
+func width(spans []Span) (n int) {
+	for _, s := range spans {
+		n += columns.Of(s.Text)
+	}
+	return n
+}
+
