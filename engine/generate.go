@@ -189,8 +189,8 @@ func (r *run) author() string {
 	return r.model.Provider + "/" + r.model.Model
 }
 
-// A stream publishes one generation as it arrives: the reasoning, and the text if it is the
-// final answer. Other text is not published, because it can be a remark beside tool calls.
+// A stream publishes one generation as it arrives: the reasoning, and then the text, which is the final
+// answer, or can be a remark beside tool calls.
 type stream struct {
 	publish  func(event.Body)
 	isResult bool
@@ -220,14 +220,19 @@ func (s *stream) closeReasoning() {
 
 func (s *stream) addText(delta string) {
 	s.closeReasoning()
-	if !s.isResult {
-		return
-	}
 	if s.text.Len() == 0 {
-		s.publish(event.StartStreamingRunResult{})
+		s.publish(s.choose(event.StartStreamingRunResult{}, event.StartStreamingText{}))
 	}
 	s.text.WriteString(delta)
-	s.publish(event.StreamRunResult{Delta: delta})
+	s.publish(s.choose(event.StreamRunResult{Delta: delta}, event.StreamText{Delta: delta}))
+}
+
+// choose returns the event for the final answer, or that for other text.
+func (s *stream) choose(result, text event.Body) event.Body {
+	if s.isResult {
+		return result
+	}
+	return text
 }
 
 // finish publishes the ends of reasoning and text. Reasoning that was not streamed is taken
@@ -240,6 +245,6 @@ func (s *stream) finish(answer *model.Answer) {
 	}
 	s.closeReasoning()
 	if s.text.Len() > 0 {
-		s.publish(event.CompleteStreamingRunResult{Text: s.text.String()})
+		s.publish(s.choose(event.CompleteStreamingRunResult{Text: s.text.String()}, event.CompleteStreamingText{Text: s.text.String()}))
 	}
 }

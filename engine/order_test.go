@@ -216,6 +216,29 @@ func TestStreamedEvents(t *testing.T) {
 	}
 }
 
+// Text is published as it comes, also if it is not known yet whether tool calls follow.
+func TestTextStreams(t *testing.T) {
+	remark := does("read").with(func(a *model.Answer) { a.Parts = said("I look.", a.Parts...) })
+	remark.chunks = []model.Chunk{{Text: "I "}, {Text: "look."}}
+	b := newBench(t, remark, turn{answer: says("All done.").answer, chunks: []model.Chunk{{Text: "All done."}}})
+	b.must(job.Input{Query: "go"})
+	var got []string
+	for _, e := range b.events {
+		switch body := e.Body.(type) {
+		case event.StreamText:
+			got = append(got, body.Delta)
+		case event.CompleteStreamingText:
+			got = append(got, "= "+body.Text)
+		case event.StartStreamingText, event.CallTools, event.CompleteRun, event.StartStreamingRunResult:
+			got = append(got, string(e.Type()))
+		}
+	}
+	want := "startStreamingText|I |look.|= I look.|callTools|startStreamingText|All done.|= All done.|completeRun"
+	if strings.Join(got, "|") != want {
+		t.Errorf("stream\n got %s\nwant %s", strings.Join(got, "|"), want)
+	}
+}
+
 // A stream that breaks off after some text is a transport failure, not an answer.
 func TestBrokenStream(t *testing.T) {
 	b := newBench(t, turn{chunks: []model.Chunk{{Text: "All "}}, cut: true, fail: nil, answer: says("All done.").answer})

@@ -22,6 +22,7 @@ func TestPredicates(t *testing.T) {
 		{}: {
 			StartStreamingReasoning{}, StreamReasoning{}, CompleteStreamingReasoning{},
 			StartStreamingRunResult{}, StreamRunResult{}, CompleteStreamingRunResult{},
+			StartStreamingText{}, StreamText{}, CompleteStreamingText{},
 		},
 		{runtime: true}: {
 			InitializeRuntime{}, SkillStarting{}, SkillConnected{}, SkillStderr{}, SkillDisconnected{}, ToolProgress{},

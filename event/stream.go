@@ -36,3 +36,21 @@ type CompleteStreamingRunResult struct {
 	Text string `json:"text"`
 	Extra
 }
+
+// StartStreamingText precedes the first [StreamText].
+type StartStreamingText struct {
+	Extra
+}
+
+// StreamText is a piece of what the model writes before it is known whether tool calls follow: a remark
+// beside them, or the final answer.
+type StreamText struct {
+	Delta string `json:"delta"`
+	Extra
+}
+
+// CompleteStreamingText holds the whole text of the generation.
+type CompleteStreamingText struct {
+	Text string `json:"text"`
+	Extra
+}
