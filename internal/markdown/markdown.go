@@ -110,7 +110,7 @@ func (s *Stream) lay(blocks []block) (lines []Line) {
 		}
 		s.begun, s.tight = true, b.isCode
 		if b.opens {
-			continue // the fence itself shows nothing
+			continue // the line of backticks shows nothing
 		}
 		lines = append(lines, one.lines...)
 	}

@@ -5,8 +5,8 @@ import "strings"
 // A block is text that is laid out by itself.
 type block struct {
 	text   string
-	isCode bool // one line of a fenced code block, without its line feed
-	opens  bool // it is the fence before such lines
+	isCode bool // one line of a code block in backticks, without its line feed
+	opens  bool // it is the line of backticks before such lines
 }
 
 // A splitter splits text that arrives in pieces into blocks. It ends a block where nothing that follows
@@ -17,7 +17,7 @@ type splitter struct {
 	text  strings.Builder // complete lines of the present block
 	blank bool            // its last line is blank
 	list  bool            // it is a list
-	fence string          // what ends the code; empty outside of code
+	opener string          // what ends the code; empty outside of code
 }
 
 // add adds a piece, and returns the blocks that are finished.
@@ -38,9 +38,9 @@ func (p *splitter) add(piece string) (done []block) {
 // take takes a complete line.
 func (p *splitter) take(line string) (done []block) {
 	bare := strings.TrimSpace(line)
-	if p.fence != "" {
-		if strings.HasPrefix(bare, p.fence) && strings.Trim(bare, p.fence[:1]) == "" {
-			p.fence = ""
+	if p.opener != "" {
+		if strings.HasPrefix(bare, p.opener) && strings.Trim(bare, p.opener[:1]) == "" {
+			p.opener = ""
 			return nil
 		}
 		return []block{{text: line, isCode: true}}
@@ -50,8 +50,8 @@ func (p *splitter) take(line string) (done []block) {
 		return nil
 	}
 	done = p.flush()
-	if fence := fenceOf(line); fence != "" {
-		p.fence = fence
+	if opener := openerOf(line); opener != "" {
+		p.opener = opener
 		return append(done, block{isCode: true, opens: true})
 	}
 	p.list = isItem(bare)
@@ -65,8 +65,8 @@ func (p *splitter) goesOn(line, bare string) bool {
 	case bare == "":
 		return true
 	case p.list && (line[0] == ' ' || line[0] == '\t'):
-		return true // a fence in a list, too
-	case fenceOf(line) != "", p.text.Len() == 0:
+		return true // a code block in a list, too
+	case openerOf(line) != "", p.text.Len() == 0:
 		return false
 	case p.blank:
 		return p.list && isItem(bare)
@@ -93,7 +93,7 @@ func (p *splitter) flush() (done []block) {
 
 // rest returns what would follow if the text ended here.
 func (p *splitter) rest() []block {
-	again := splitter{blank: p.blank, list: p.list, fence: p.fence}
+	again := splitter{blank: p.blank, list: p.list, opener: p.opener}
 	again.text.WriteString(p.text.String())
 	again.line.WriteString(p.line.String())
 	return again.end()
@@ -107,8 +107,8 @@ func (p *splitter) end() (done []block) {
 	return append(done, p.flush()...)
 }
 
-// fenceOf returns the characters that begin a code block; empty if the line does not.
-func fenceOf(line string) string {
+// openerOf returns the characters that begin a code block; empty if the line does not.
+func openerOf(line string) string {
 	bare := strings.TrimLeft(line, " ")
 	if len(line)-len(bare) > 3 || bare == "" || bare[0] != '`' && bare[0] != '~' {
 		return ""

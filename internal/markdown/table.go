@@ -8,7 +8,7 @@ import (
 	"github.com/perstack-go/perstack/internal/columns"
 )
 
-// table aligns the cells of a table. If they do not fit, each row is a list of its cells with their
+// table aligns the entries of a table. If they do not fit, each row is a list of its entries with their
 // headings.
 func (l *layout) table(n *east.Table) {
 	var rows [][][]Span
@@ -20,11 +20,11 @@ func (l *layout) table(n *east.Table) {
 			style = Bold
 		}
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
-			cell := flat(l.inline(c, style))
-			if row = append(row, cell); len(row) > len(widths) {
+			entry := flat(l.inline(c, style))
+			if row = append(row, entry); len(row) > len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[len(row)-1] = max(widths[len(row)-1], width(cell))
+			widths[len(row)-1] = max(widths[len(row)-1], width(entry))
 		}
 		rows = append(rows, row)
 	}
@@ -40,8 +40,8 @@ func (l *layout) table(n *east.Table) {
 		if i > 0 {
 			l.put(nil)
 		}
-		for j, cell := range row {
-			l.prose(append(append(clone(rows[0][j]), Span{": ", 0}), cell...))
+		for j, entry := range row {
+			l.prose(append(append(clone(rows[0][j]), Span{": ", 0}), entry...))
 		}
 	}
 }
@@ -49,12 +49,12 @@ func (l *layout) table(n *east.Table) {
 func (l *layout) aligned(n *east.Table, rows [][][]Span, widths []int) {
 	for i, row := range rows {
 		var line []Span
-		for j, cell := range row {
-			blanks := strings.Repeat(" ", widths[j]-width(cell))
+		for j, entry := range row {
+			blanks := strings.Repeat(" ", widths[j]-width(entry))
 			if n.Alignments[j] == east.AlignRight {
-				line = append(append(line, Span{blanks, 0}), cell...)
+				line = append(append(line, Span{blanks, 0}), entry...)
 			} else {
-				line = append(append(line, cell...), Span{blanks, 0})
+				line = append(append(line, entry...), Span{blanks, 0})
 			}
 			line = append(line, Span{"  ", 0})
 		}

@@ -29,6 +29,8 @@ var arrows = []arrow{
 	{"internal/version", ""},
 	{"internal/secret", ""},
 	{"internal/terminal", ""},
+	{"internal/columns", ""},
+	{"internal/markdown", "internal/columns internal/terminal"},
 	{"internal/filename", ""},
 	{"internal/filelock", ""},
 	{"internal/opendir", ""},
@@ -54,7 +56,7 @@ var arrows = []arrow{
 	{"internal/sandbox/probe", "expert internal/privatefile internal/sandbox/landlock internal/userfile"}, // its cache is a private file of the user
 	{"internal/sandbox/selfcheck", ""},
 	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filelock internal/filename internal/stopwatch internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
-	{"internal/narrate", values + "internal/wording"},
+	{"internal/narrate", values + "model internal/wording"},
 	{"internal/approval", values + "internal/terminal internal/wording"},
 	{"internal/approval/grants", "rawjson internal/filelock internal/opendir internal/privatefile internal/toml internal/userfile"},
 
@@ -109,7 +111,7 @@ var arrows = []arrow{
 	{".", values + "model skill store/... engine internal/providers internal/restore internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
 		"internal/approval/... internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
-		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
+		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	{"cmd/...", ". internal/cli/... internal/process internal/sandbox internal/sandbox/hostile"}, // main hardens the process before anything else
 
 	// Tests.

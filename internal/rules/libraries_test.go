@@ -14,7 +14,8 @@ var libraries = []struct {
 }{
 	{"github.com/go-json-experiment/json", "...", "strict JSON"},
 	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay internal/providers/replay/turns", "TOML"},
-	{"golang.org/x/text", "internal/filename internal/cli/lines", "Unicode forms of names, widths of characters"},
+	{"golang.org/x/text", "internal/filename internal/columns", "Unicode forms of names, widths of characters"},
+	{"github.com/yuin/goldmark", "internal/markdown", "Markdown"},
 	{"golang.org/x/sys", "internal/filelock internal/opendir internal/workspace/... internal/sandbox/... internal/owner internal/protect store/file internal/cli/answers internal/cli/host internal/cli/prompt", "system calls"},
 	{"golang.org/x/net/publicsuffix", "internal/netaddr", "below which domains anybody can have a name"},
 	{"golang.org/x/net/http/httpproxy", "internal/egress", "which proxy the user configured for an address"},
