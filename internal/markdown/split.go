@@ -13,10 +13,10 @@ type block struct {
 // can change how it looks: at a blank line that no list goes beyond, and before and after code. Lines of
 // code are blocks of their own, so that a long listing is not laid out again and again.
 type splitter struct {
-	line  strings.Builder // the line that is not complete
-	text  strings.Builder // complete lines of the present block
-	blank bool            // its last line is blank
-	list  bool            // it is a list
+	line   strings.Builder // the line that is not complete
+	text   strings.Builder // complete lines of the present block
+	blank  bool            // its last line is blank
+	list   bool            // it is a list
 	opener string          // what ends the code; empty outside of code
 }
 
@@ -45,7 +45,7 @@ func (p *splitter) take(line string) (done []block) {
 		}
 		return []block{{text: line, isCode: true}}
 	}
-	if p.goesOn(line, bare) {
+	if p.continues(line, bare) {
 		p.keep(line, bare)
 		return nil
 	}
@@ -59,8 +59,8 @@ func (p *splitter) take(line string) (done []block) {
 	return done
 }
 
-// goesOn reports whether a line belongs to the present block.
-func (p *splitter) goesOn(line, bare string) bool {
+// continues reports whether a line belongs to the present block.
+func (p *splitter) continues(line, bare string) bool {
 	switch {
 	case bare == "":
 		return true

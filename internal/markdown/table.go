@@ -83,4 +83,3 @@ func width(spans []Span) (n int) {
 	}
 	return n
 }
-
