@@ -67,7 +67,7 @@ func (b *batch) delegate(d event.DelegateRun, given event.ToolCall) {
 	if query == "" && key == "" {
 		return
 	}
-	r := Row{Kind: Delegate, State: Running, Label: key, Summary: query, Child: d.RunID}
+	r := Row{Kind: Delegate, State: Running, Label: key, Summary: query, Child: d.RunID, Began: b.event.Timestamp}
 	if d.From != nil {
 		r.Body = append(r.Body, Text{Text: fmt.Sprintf("continues from checkpoint %s of run %s", d.From.CheckpointID, d.From.RunID)})
 	}

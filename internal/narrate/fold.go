@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -20,6 +21,8 @@ type Narrator struct {
 	refusals  map[refusal]int
 	started   map[string]bool // skills whose server was started, by Run
 	local     *job.Reach      // what sandboxes reach with the runtime local; nil with another
+	totals    Totals
+	prices    map[string]expert.Price // that the job states, by model
 }
 
 // A run is what a Narrator remembers of one Run.
@@ -38,6 +41,13 @@ type run struct {
 	delegates map[string]*call  // that delegates work on; nil once all have returned
 	settling  bool              // all delegates that are known have returned
 	origin    *run              // the Run that this one continues; it started before, so there is no circle
+
+	status     Run    // as it was last told
+	streaming  Kind   // what the model is writing; empty between generations
+	generation int64  // milliseconds: when the model was asked
+	checkpoint string // that the step will leave
+	price      expert.Price
+	priced     bool
 }
 
 // A call is what is remembered of a tool call.
@@ -56,16 +66,17 @@ func (c *call) open() bool {
 	return c.row.State == Pending || c.row.State == Running || c.row.State == Waiting
 }
 
-// A batch collects the rows of one event.
+// A batch collects the changes of one event.
 type batch struct {
 	narrator *Narrator
 	event    event.Event
 	run      *run
-	rows     []Row
+	changes  []Change
+	rows     int // among them
 }
 
-// Apply returns the rows that e adds or changes, in order.
-func (n *Narrator) Apply(e event.Event) []Row {
+// Apply returns what e changes, in order.
+func (n *Narrator) Apply(e event.Event) []Change {
 	if e.Body == nil {
 		return nil
 	}
@@ -74,9 +85,11 @@ func (n *Narrator) Apply(e event.Event) []Row {
 		n.announced, n.refusals, n.started = make(map[string]bool), make(map[refusal]int), make(map[string]bool)
 	}
 	b := &batch{narrator: n, event: e, run: n.at(e.RunID)}
+	b.streams()
 	if e.IsRuntime() {
 		b.runtime()
-		return b.rows
+		b.measure()
+		return b.changes
 	}
 	b.settled()
 	if closesTurn(e) {
@@ -86,7 +99,8 @@ func (n *Narrator) Apply(e event.Event) []Row {
 	if e.IsTerminal() {
 		delete(n.working, e.RunID)
 	}
-	return b.rows
+	b.measure()
+	return b.changes
 }
 
 func (n *Narrator) at(runID string) *run {
@@ -104,7 +118,9 @@ func (b *batch) apply() {
 	case event.StartRun:
 		b.startRun(body)
 	case event.StartGeneration:
-		b.run.thought = false
+		b.run.thought, b.run.generation = false, b.event.Timestamp
+	case event.ContinueToNextStep:
+		b.run.checkpoint = body.NextCheckpointID
 	case event.CompleteStreamingReasoning:
 		b.run.thought = false // a repeated generation thinks again
 		b.think(body.Text)
@@ -171,22 +187,32 @@ func closesTurn(e event.Event) bool {
 }
 
 // add adds a row.
-func (b *batch) add(r Row) { b.rows = append(b.rows, b.fill(r)) }
+func (b *batch) add(r Row) Row {
+	r = b.fill(r)
+	b.changes = append(b.changes, r)
+	b.rows++
+	return r
+}
+
+// addAsk adds a row that asks the user something, or the answer to it.
+func (b *batch) addAsk(r Row, settled bool) {
+	b.changes = append(b.changes, Ask{Row: b.add(r), Settled: settled})
+}
 
 // update changes the row of a call, or adds it if it has none yet.
-func (b *batch) update(c *call, r Row) {
+func (b *batch) update(c *call, r Row) Row {
 	r.ID, r.Changed = c.row.ID, c.added
 	c.row, c.added = r, true
-	b.add(r)
+	return b.add(r)
 }
 
 // fill adds what all rows have.
 func (b *batch) fill(r Row) Row {
 	if r.ID == "" {
-		r.ID = fmt.Sprintf("%s-%d", b.event.ID, len(b.rows)+1)
+		r.ID = fmt.Sprintf("%s-%d", b.event.ID, b.rows+1)
 	}
 	r.Run, r.Expert, r.Depth, r.Parallel = b.event.RunID, b.run.name, b.run.depth, len(b.narrator.working) > 1
-	r.Step, r.At = b.event.StepNumber, b.event.Timestamp
+	r.Step, r.At, r.Checkpoint, r.Event = b.event.StepNumber, b.event.Timestamp, b.run.checkpoint, b.event.ID
 	return r
 }
 
@@ -201,7 +227,7 @@ func (b *batch) startRun(body event.StartRun) {
 			v.origin = before
 		}
 	}
-	v.known, v.resumed, v.thought = true, v.resumed || body.From != nil, false
+	v.known, v.resumed, v.thought, v.checkpoint = true, v.resumed || body.From != nil, false, body.CheckpointID
 	b.spec(body)
 	for _, r := range body.Answers {
 		b.answer(r)
@@ -227,7 +253,7 @@ func (b *batch) answer(r event.ToolResult) {
 		return
 	}
 	b.run.calls[r.ID] = &call{added: true, shown: true}
-	b.add(Row{Kind: Answer, Label: "Answer", Summary: r.ToolName, Body: []Text{{Text: event.FirstText(r.Result), Show: Prose}}})
+	b.addAsk(Row{Kind: Answer, Label: "Answer", Summary: r.ToolName, Body: []Text{{Text: event.FirstText(r.Result), Show: Prose}}}, true)
 }
 
 // overtaken shows the calls that a new query overtook and that have no result: the engine

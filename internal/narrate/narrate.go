@@ -68,7 +68,11 @@ type Row struct {
 	Depth    int    // of delegation; 0 for the coordinator
 	Parallel bool   // other delegates are at work at the same time
 	Step     int
-	At       int64 // milliseconds: when the event happened that added or changed the row
+	At       int64  // milliseconds: when the event happened that added or changed the row
+	Began    int64  // milliseconds: when a call started; 0 if it has not
+	Event    string // the id of the event that added or changed the row
+	// Checkpoint is what the step of the row leaves behind, if that is known.
+	Checkpoint string
 
 	Label    string
 	Summary  string

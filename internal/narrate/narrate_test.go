@@ -25,7 +25,7 @@ func tell(n *Narrator, trace []said) []Row {
 		if s.body != nil && !e.IsRuntime() {
 			e.ExpertKey, e.StepNumber = strings.ToLower(s.run), 1
 		}
-		all = append(all, n.Apply(e)...)
+		all = append(all, Rows(n.Apply(e))...)
 	}
 	return all
 }
@@ -171,14 +171,14 @@ func TestRules(t *testing.T) {
 	}{
 		"a result appears once": {
 			[]event.Body{turn("", "", readCall), event.StartToolCall{ToolCallID: "c1"}, ended(readCall, gone), ended(readCall, gone), event.ResolveToolResults{}},
-			[]string{"R Read Text File a.txt | Error: gone"},
+			[]string{"R Read a.txt | Error: gone"},
 		},
 		"a result without a call is not shown": {
 			[]event.Body{ended(readCall, gone), event.CallInteractiveTool{ToolCallID: "x"}, event.StartToolCall{ToolCallID: "x"}, event.ToolProgress{ToolCallID: "x", Message: "m"}}, nil,
 		},
 		"an id that comes again is a new call": {
 			[]event.Body{turn("", "", readCall), ended(readCall, "{}"), turn("", "", readCall), ended(readCall, gone)},
-			[]string{"R Read Text File a.txt", "R Read Text File a.txt | Error: gone"},
+			[]string{"R Read a.txt", "R Read a.txt | Error: gone"},
 		},
 		"each generation has its reasoning, once": {
 			[]event.Body{event.StartGeneration{}, event.CompleteStreamingReasoning{Text: "enough"}, turn("enough", "", doneCall), ended(doneCall, "{}"), event.AttemptCompletion{},
@@ -195,7 +195,7 @@ func TestRules(t *testing.T) {
 		},
 		"what is said with calls stands before their results": {
 			[]event.Body{turn("", "Let me look.\n", readCall), ended(readCall, "{}")},
-			[]string{"R Message | Let me look.", "R Read Text File a.txt"},
+			[]string{"R Message | Let me look.", "R Read a.txt"},
 		},
 		"beside a completion it is the answer": {
 			[]event.Body{turn("", " Bye.", doneCall), ended(doneCall, "{}"), answers("Bye.")},
@@ -236,7 +236,7 @@ func TestRules(t *testing.T) {
 		},
 		"a permission that is refused, in a process that did not see the call": {
 			[]event.Body{event.ApprovalRequested{ToolCallID: "c1", ToolCall: &readCall, Rule: "rule 1 of the user"}, event.StopRunByApproval{}, event.ApprovalAnswered{ToolCallID: "c1", Reason: "use staging"}, event.ApprovalAnswered{ToolCallID: "x"}},
-			[]string{"R Permission: Read Text File a.txt | rule 1 of the user", "R Denied: Read Text File a.txt | use staging", "R Denied x"},
+			[]string{"R Permission: Read a.txt | rule 1 of the user", "R Denied: Read a.txt | use staging", "R Denied x"},
 		},
 		"a permission to leave the sandbox, during a call": {
 			[]event.Body{
@@ -290,7 +290,7 @@ func TestRunsAreKeptApart(t *testing.T) {
 	other.Args = []byte(`{"path":"b.txt"}`)
 	wantLines(t, tell(new(Narrator), []said{
 		{"A", turn("mine", "", readCall)}, {"B", turn("", "", other)}, {"B", ended(other, "{}")}, {"A", ended(readCall, "{}")},
-	}), "A Reasoning | mine", "B Read Text File b.txt", "A Read Text File a.txt")
+	}), "A Reasoning | mine", "B Read b.txt", "A Read a.txt")
 }
 
 func TestDelegation(t *testing.T) {
@@ -341,7 +341,7 @@ func TestDelegation(t *testing.T) {
 				{"P", resumed("P", returns(hireCall, "C", "TP1"))}, {"P", event.ResumeToolCalls{}}, {"P", event.CallInteractiveTool{ToolCallID: "c4"}}, {"P", event.StopRunByInteractiveTool{}},
 				{"P", resumed("P", resultOf(askCall, "500"))},
 			}, tail},
-			[]string{"P Query | Go", "P Read Text File a.txt | x", "P c@1 flights", "C/1 Query | flights (again)", "C/1 Result | TP1", "P c@1 returned (changed) | TP1",
+			[]string{"P Query | Go", "P Read a.txt | x", "P c@1 flights", "C/1 Query | flights (again)", "C/1 Result | TP1", "P c@1 returned (changed) | TP1",
 				"P Delegation Complete (1 delegate returned)", "P Question askUser | q: Budget?", "P Answer askUser | 500", "P Result | Done."},
 		},
 	} {

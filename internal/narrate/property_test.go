@@ -45,7 +45,7 @@ func TestRowIDs(t *testing.T) {
 		added := make(map[string]bool)
 		for i, e := range someEvents(t) {
 			e.StepNumber = i // as the engine does: an id of a call is not used twice in a step
-			for _, r := range n.Apply(e) {
+			for _, r := range Rows(n.Apply(e)) {
 				if !r.Changed && added[r.ID] {
 					t.Fatalf("%s was added twice", r.ID)
 				} else if r.Changed && !added[r.ID] {
@@ -60,7 +60,7 @@ func TestRowIDs(t *testing.T) {
 func fold(n *Narrator, events []event.Event) []Row {
 	var all []Row
 	for _, e := range events {
-		all = append(all, n.Apply(e)...)
+		all = append(all, Rows(n.Apply(e))...)
 	}
 	return all
 }
@@ -137,12 +137,12 @@ func TestJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.RunID = "R"
-		all = append(all, n.Apply(e)...)
+		all = append(all, Rows(n.Apply(e))...)
 	}
 	wantLines(t, all,
 		"R Query | Plan my trip",
 		"R Reasoning | First the dates.",
-		"R Read Text File dates.txt | May 3-9",
+		"R Read dates.txt | May 3-9",
 		"R @acme/flight-finder@2.1.0 Flights to Lisbon, May 3-9",
 		"R @acme/flight-finder@2.1.0 returned (changed) | TP123, 240 EUR",
 		"R Delegation Complete (1 delegate returned)",

@@ -81,6 +81,7 @@ func (b *batch) spec(body event.StartRun) {
 		return
 	}
 	b.narrator.workspace = spec.ToolDir()
+	b.narrator.limits(&spec)
 	if b.narrator.local = nil; spec.Runtime == job.Local {
 		b.narrator.local = &spec.Isolation.Reach
 	}

@@ -97,17 +97,17 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	case "clearTodo":
 		r.Label, r.Summary = "Todo", "Cleared"
 	case "readTextFile":
-		r.Label, r.Body = "Read Text File", text(out.text("content"))
+		r.Label, r.Body = "Read", text(out.text("content"))
 		from, ok := whole(args["from"])
 		if to, also := whole(args["to"]); ok && also {
 			r.Summary += fmt.Sprintf(" #%d-%d", from, to)
 		}
 	case "writeTextFile":
-		r.Label, r.Body = "Write Text File", styled(args.text("text"), Added)
+		r.Label, r.Body = "Write", styled(args.text("text"), Added)
 	case "appendTextFile":
-		r.Label, r.Body = "Append Text File", styled(args.text("text"), Added)
+		r.Label, r.Body = "Append", styled(args.text("text"), Added)
 	case "editTextFile":
-		r.Label = "Edit Text File"
+		r.Label = "Edit"
 		r.Body = append(styled(args.text("oldText"), Removed), styled(args.text("newText"), Added)...)
 	case "deleteDirectory":
 		r.Label, r.Body = "Delete Dir", text("Removed")

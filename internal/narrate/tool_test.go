@@ -12,10 +12,10 @@ import (
 // counts as absent, and nothing is refused.
 func TestMistypedMembers(t *testing.T) {
 	for _, tt := range []struct{ tool, args, result, want string }{
-		{"readTextFile", `{"path":1,"from":"a","to":2}`, `{"content":["x"]}`, "Read Text File"},
-		{"readTextFile", `{"path":"a","from":1.5,"to":2}`, `{"content":null}`, "Read Text File a"},
-		{"readTextFile", `{"path":"a","path":"b"}`, `plain text`, "Read Text File b | plain text"},
-		{"readTextFile", `no JSON`, `[1]`, "Read Text File | [1]"},
+		{"readTextFile", `{"path":1,"from":"a","to":2}`, `{"content":["x"]}`, "Read"},
+		{"readTextFile", `{"path":"a","from":1.5,"to":2}`, `{"content":null}`, "Read a"},
+		{"readTextFile", `{"path":"a","path":"b"}`, `plain text`, "Read b | plain text"},
+		{"readTextFile", `no JSON`, `[1]`, "Read | [1]"},
 		{"todo", `{"newTodos":["a",1,null],"completedTodos":[0,"x",1.5,1e300]}`, `{"todos":[{"title":"first"},{"id":"?"}]}`, "Todo Added 1 task, Completed 1 task | ○ a | ✓ first"},
 		{"todo", `{"newTodos":"a"}`, `{}`, "Todo No changes"},
 		{"listDirectory", `{"path":"."}`, `{"items":[1,{"name":"a","type":"directory"},{}]}`, "List . | 📄 \n📁 a\n📄 "},

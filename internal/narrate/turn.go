@@ -16,7 +16,7 @@ import (
 func (b *batch) think(text string) {
 	if strings.TrimSpace(text) != "" && !b.run.thought {
 		b.run.thought = true
-		b.add(Row{Kind: Reasoning, Label: "Reasoning", Body: []Text{{text, Quiet, Prose}}})
+		b.add(Row{Kind: Reasoning, Label: "Reasoning", Began: b.run.generation, Body: []Text{{text, Quiet, Prose}}})
 	}
 }
 
@@ -103,7 +103,7 @@ func (b *batch) startTool(callID string) {
 	if !c.added {
 		r = Row{Kind: Tool, Label: "Tool"} // its result will name it
 	}
-	r.State = Running
+	r.State, r.Began = Running, b.event.Timestamp
 	b.update(c, r)
 }
 
@@ -127,6 +127,7 @@ func (b *batch) result(result event.ToolResult) {
 		c.tool.SkillName, c.tool.ToolName = result.SkillName, result.ToolName
 	}
 	r := toolRow(c.tool, result, b.narrator.workspace)
+	r.Began = c.row.Began
 	if b.narrator.local == nil && r.State == Failed && strings.HasPrefix(r.SkillName, event.BaseSkill) {
 		// An engine in a container reports no hints, so those for the model are shown.
 		for _, hint := range parse([]byte(event.FirstText(result.Result))).texts("hints") {
@@ -149,7 +150,8 @@ func (b *batch) ask(body event.CallInteractiveTool) {
 		}
 	}
 	if c := b.run.calls[id]; c != nil && !c.shown {
-		b.update(c, Row{Kind: Question, State: Waiting, Label: "Question", Summary: c.tool.ToolName, Args: c.tool.Args, SkillName: c.tool.SkillName, Body: question(c.tool.Args)})
+		r := b.update(c, Row{Kind: Question, State: Waiting, Label: "Question", Summary: c.tool.ToolName, Args: c.tool.Args, SkillName: c.tool.SkillName, Body: question(c.tool.Args)})
+		b.changes = append(b.changes, Ask{Row: r})
 		c.shown = true
 	}
 }
@@ -170,7 +172,7 @@ func (b *batch) permission(body event.ApprovalRequested) {
 	if body.Effect.Kind == event.PlanEffect {
 		r.Label, r.Body = "Plan", []Text{{Text: body.Effect.Plan, Show: Whole}}
 	}
-	b.add(r)
+	b.addAsk(r, false)
 }
 
 // permitted shows what the user said about a call.
@@ -187,7 +189,7 @@ func (b *batch) permitted(body event.ApprovalAnswered) {
 	case body.Scope != "" && body.Scope != event.ScopeOnce:
 		r.Body = []Text{{Text: "for: " + body.Scope}}
 	}
-	b.add(r)
+	b.addAsk(r, true)
 }
 
 // about returns a row that names what a question is about: leaving the sandbox, or a call.

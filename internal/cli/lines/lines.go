@@ -80,7 +80,7 @@ func New(w io.Writer, opts Options) *Printer {
 }
 
 // Emit prints what e has to tell a person, which is often nothing.
-func (p *Printer) Emit(e event.Event) error { return p.Print(p.narrator.Apply(e)) }
+func (p *Printer) Emit(e event.Event) error { return p.Print(narrate.Rows(p.narrator.Apply(e))) }
 
 // Print prints rows that are new or have changed.
 func (p *Printer) Print(rows []narrate.Row) error {

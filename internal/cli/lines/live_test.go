@@ -80,7 +80,7 @@ func TestWhatIsUnderWay(t *testing.T) {
 		"… Run sleep 4\n",
 		"",
 		"… search {\"q\":\"go\"}\n",
-		"● Read Text File a\n  └ x\n",
+		"● Read a\n  └ x\n",
 		"● Run sleep 4\n  └ done\n",
 		"● search {\"q\":\"go\"}\n  └ one\n    two\n",
 	}

@@ -261,7 +261,7 @@ func TestHeadline(t *testing.T) {
 	for _, tt := range []struct{ skill, tool, args, want string }{
 		{event.BaseSkill, "exec", `{"command":"go","args":["test","./..."],"cwd":"sub"}`, "Run go test ./... (in sub)"},
 		{event.BaseSkill, "exec", `{"command":"sh","args":["-c","a\n\u001b[31mb"]}`, `Run sh -c $'a\n\033[31mb'`},
-		{event.BaseSkill, "readTextFile", `{"path":"a\n\u001b[2J.txt","from":1}`, "Read Text File a .txt"},
+		{event.BaseSkill, "readTextFile", `{"path":"a\n\u001b[2J.txt","from":1}`, "Read a .txt"},
 		{event.BaseSkill, "listDirectory", ``, "List"},
 		{"web", "fetch", `{"path":"/x"}`, `fetch {"path":"/x"}`},
 	} {

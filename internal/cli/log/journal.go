@@ -201,7 +201,7 @@ func newTeller(o *Options) *teller {
 // tell returns the rows that come with e. It must be given every event, in order, in its
 // lean form.
 func (t *teller) tell(e event.Event) []narrate.Row {
-	rows := t.narrator.Apply(e)
+	rows := narrate.Rows(t.narrator.Apply(e))
 	switch {
 	case t.asRecords:
 	case e.IsRecordOnly():

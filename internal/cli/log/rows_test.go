@@ -44,7 +44,7 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 			if err := screen.Emit(r.Event); err != nil {
 				t.Fatal(err)
 			}
-			for _, row := range live.Apply(r.Event) {
+			for _, row := range narrate.Rows(live.Apply(r.Event)) {
 				told[row.Run] = append(told[row.Run], fmt.Sprintf("%+v", row))
 				if open := row.State == narrate.Pending || row.Kind == narrate.Tool && row.State == narrate.Running; !open && !seen[row.ID] {
 					seen[row.ID] = true

@@ -142,7 +142,7 @@ func (o *output) note(e event.Event) error {
 // blocked prints what a sandbox kept a program from, and how to allow it. It reports whether e is
 // about that.
 func (o *output) blocked(e event.Event) (found bool) {
-	for _, r := range o.story.Apply(e) {
+	for _, r := range narrate.Rows(o.story.Apply(e)) {
 		if r.Label != narrate.SandboxLabel {
 			continue
 		}

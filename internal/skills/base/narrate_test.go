@@ -21,7 +21,7 @@ func (b *bench) row(tool string, args object) narrate.Row {
 	var n narrate.Narrator
 	n.Apply(event.Event{RunID: "r", Body: event.CallTools{ToolCalls: []event.ToolCall{call}}})
 	r.SkillName, r.ToolName = call.SkillName, tool
-	changes := n.Apply(event.Event{RunID: "r", Body: event.EndToolCall{ToolResult: r}})
+	changes := narrate.Rows(n.Apply(event.Event{RunID: "r", Body: event.EndToolCall{ToolResult: r}}))
 	if len(changes) != 1 {
 		b.t.Fatalf("%s is shown as %+v", tool, changes)
 	}
@@ -41,12 +41,12 @@ func TestAnswersBecomeRows(t *testing.T) {
 	}{
 		{"readImageFile", object{"path": "i.bin"}, "Image", "i.bin", "Read", narrate.Done},
 		{"readPdfFile", object{"path": "d.pdf"}, "PDF", "d.pdf", "Read", narrate.Done},
-		{"readTextFile", object{"path": "a.txt"}, "Read Text File", "a.txt", "alpha\nbeta\n", narrate.Done},
+		{"readTextFile", object{"path": "a.txt"}, "Read", "a.txt", "alpha\nbeta\n", narrate.Done},
 		{"getFileInfo", object{"path": "a.txt"}, "Info", "a.txt", "Fetched", narrate.Done},
 		{"todo", object{"newTodos": []string{"x"}}, "Todo", "Added 1 task", "○ x", narrate.Done},
 		{"todo", object{"completedTodos": []int{0}}, "Todo", "Completed 1 task", "", narrate.Done},
 		{"attemptCompletion", object{}, "Completion Accepted", "", "", narrate.Done},
-		{"editTextFile", object{"path": "a.txt", "oldText": "absent", "newText": "b"}, "Edit Text File", "a.txt", "Error: ", narrate.Failed},
+		{"editTextFile", object{"path": "a.txt", "oldText": "absent", "newText": "b"}, "Edit", "a.txt", "Error: ", narrate.Failed},
 		{"moveFile", object{"source": "a.txt", "destination": "b.txt"}, "Move", "a.txt", "→ b.txt", narrate.Done},
 	} {
 		r := b.row(tt.tool, tt.args)
