@@ -231,7 +231,7 @@ func (q *Question) ask(ctx context.Context) error {
 		}
 	}
 	rows := q.rows(list)
-	if !h.StdinIsTerminal || !h.StderrIsTerminal {
+	if !h.CanConfirm() {
 		return Usagef("%s asks for what you have not allowed:\n%s%s", file, rows, q.hint(list))
 	}
 	if len(rows) > maxQuestion {
@@ -337,9 +337,18 @@ func explicitFlag(r consent.Request) string {
 	return "--sandbox=off"
 }
 
-// Confirm asks a question on the terminal.
+// CanConfirm reports whether there is a user to ask.
+func (h *Host) CanConfirm() bool {
+	return h.Confirmer != nil || h.StdinIsTerminal && h.StderrIsTerminal
+}
+
+// Confirm asks a question on the terminal, or through the Confirmer.
 func (h *Host) Confirm(ctx context.Context, question string, args ...any) (bool, error) {
-	fmt.Fprintf(h.Stderr, question+" [y/N] ", args...)
+	text := fmt.Sprintf(question, args...)
+	if h.Confirmer != nil {
+		return h.Confirmer(ctx, text)
+	}
+	fmt.Fprint(h.Stderr, text+" [y/N] ")
 	return h.answer(ctx)
 }
 

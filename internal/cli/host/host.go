@@ -43,6 +43,10 @@ type Host struct {
 	// Supervised reports whether a job started this process; nil if none can have.
 	Supervised func() bool
 
+	// Confirmer asks the user a question, where a program has the terminal for itself; nil for a
+	// question on the terminal.
+	Confirmer func(ctx context.Context, question string) (bool, error)
+
 	// Yes is the flag --yes: the user confirms what would be asked.
 	Yes bool
 	// RemotePolicy changes how a remote configuration is fetched; nil for public servers. It is

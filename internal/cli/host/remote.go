@@ -127,7 +127,7 @@ func (h *Host) confirmRemote(ctx context.Context, address, before, digest string
 	case h.Yes && before == "":
 		fmt.Fprintf(h.Stderr, "perstack: the configuration %s; accepted by --yes\n", what)
 		return nil
-	case !h.StdinIsTerminal || !h.StderrIsTerminal:
+	case !h.CanConfirm():
 		return fmt.Errorf("the configuration %s; %s", what, refusal)
 	}
 	yes, err := h.Confirm(ctx, "perstack: the configuration %s. It decides which programs run and which variables they get.\nUse it?", what)

@@ -229,7 +229,7 @@ func (h *Host) AcceptNoSandbox(ctx context.Context, config *manifest.Config, wor
 	if q.answers().Allow(list) {
 		return nil
 	}
-	if !h.StdinIsTerminal || !h.StderrIsTerminal {
+	if !h.CanConfirm() {
 		return Usagef("this machine has no sandbox: %w; use --runtime docker, or accept it with --sandbox=off", why)
 	}
 	yes, err := h.Confirm(ctx, "Commands will run with all your rights (%s). Run them?", terminal.CleanLine(why.Error()))

@@ -95,15 +95,14 @@ func (h *Host) refuse(ctx context.Context, marks *protect.Marks, checks []protec
 	if unacceptable != nil { // the user could not look at it before an answer
 		return Usagef("%s\n%w", text, unacceptable)
 	}
-	if !h.StdinIsTerminal || !h.StderrIsTerminal {
+	if !h.CanConfirm() {
 		subject := "It is"
 		if len(files) > 1 {
 			subject = "They are"
 		}
 		return Usagef("%s\n%s not read until you accept %s; look at %s first, then run: %s trust %s", text, subject, them(len(files)), them(len(files)), h.Command, strings.Join(files, " "))
 	}
-	fmt.Fprintf(h.Stderr, "perstack: %s\nLook at %s first. Use %s now? [y/N] ", terminal.Clean(text), them(len(files)), them(len(files)))
-	yes, err := h.answer(ctx)
+	yes, err := h.Confirm(ctx, "perstack: %s\nLook at %s first. Use %s now?", terminal.Clean(text), them(len(files)), them(len(files)))
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,9 @@ import (
 // command prints from then on waits while a question is on the terminal.
 func (o *Options) approver(stored *host.Grants) engine.Approver {
 	h := o.Host
+	if o.View != nil {
+		return &rememberer{o.View.Ask, stored}
+	}
 	in, isFile := h.Stdin.(*os.File)
 	if !isFile || !h.StdinIsTerminal || !h.StderrIsTerminal {
 		return nil

@@ -21,6 +21,7 @@ const (
 	outputJSON     = "json"
 	outputText     = "text"
 	outputProgress = "progress"
+	outputView     = "view" // no value of the flag: see [View]
 	eventsFull     = "full"
 	eventsLean     = "lean"
 )

@@ -35,23 +35,30 @@ func (o *Options) completionStore() store.Store {
 	return o.store(history)
 }
 
-// registerCompletions tells the shell what the flags take.
-func registerCompletions(cmd *cobra.Command, o *Options) {
-	values := func(words ...cobra.Completion) cobra.CompletionFunc {
-		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-	}
+// completeSettings tells the shell what the flags of [Options.AddSettings] take.
+func (o *Options) completeSettings(cmd *cobra.Command) {
 	completions := map[string]cobra.CompletionFunc{
-		"output":           values(outputJSON, outputText, outputProgress),
-		"events":           values(eventsFull, eventsLean),
-		"provider":         values(model.Providers()...),
-		"runtime":          values(job.Local, job.Docker),
-		"proxy":            values(job.ProxyBuiltin, job.ProxySquid),
-		"reasoning-budget": values("none", "minimal", "low", "medium", "high"),
-		"base-image":       values(), // nothing to offer, and files least of all
+		"provider":         words(model.Providers()...),
+		"runtime":          words(job.Local, job.Docker),
+		"proxy":            words(job.ProxyBuiltin, job.ProxySquid),
+		"reasoning-budget": words("none", "minimal", "low", "medium", "high"),
+		"base-image":       words(), // nothing to offer, and files least of all
 		"env":              o.completeEnv,
 		"model": func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return complete.Models(o.Host, o.Config, o.Flags.Provider)
 		},
+	}
+	for _, l := range job.AllLimits() {
+		completions[l.Flag] = words()
+	}
+	register(cmd, completions, cmd.MarkFlagFilename("cassette", "toml"), cmd.MarkFlagDirname("workspace"), cmd.MarkFlagDirname("storage"))
+}
+
+// completeOwn tells the shell what the other flags of the command take.
+func (o *Options) completeOwn(cmd *cobra.Command) {
+	register(cmd, map[string]cobra.CompletionFunc{
+		"output": words(outputJSON, outputText, outputProgress),
+		"events": words(eventsFull, eventsLean),
 		"continue-job": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if s := o.completionStore(); s != nil {
 				return complete.Jobs(cmd, s)
@@ -64,16 +71,17 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
-	}
-	for _, l := range job.AllLimits() {
-		completions[l.Flag] = values()
-	}
-	var errs []error
+	})
+}
+
+func words(all ...cobra.Completion) cobra.CompletionFunc {
+	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
+}
+
+func register(cmd *cobra.Command, completions map[string]cobra.CompletionFunc, errs ...error) {
 	for flag, completion := range completions {
 		errs = append(errs, cmd.RegisterFlagCompletionFunc(flag, completion))
 	}
-	errs = append(errs, cmd.MarkFlagFilename("cassette", "toml"),
-		cmd.MarkFlagDirname("workspace"), cmd.MarkFlagDirname("storage"))
 	if err := errors.Join(errs...); err != nil {
 		panic(err) // a flag does not exist
 	}

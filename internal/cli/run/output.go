@@ -49,6 +49,9 @@ func newOutput(ctx context.Context, pl *plan) *output {
 		opts: o, plan: pl, expert: pl.spec.Coordinator(), mode: o.Output, to: &patientWriter{ctx: ctx, w: o.Host.Stdout},
 		delegated: make(map[string]bool), refused: make(map[string]bool),
 	}
+	if o.View != nil {
+		out.mode = outputView
+	}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -89,6 +92,9 @@ func (o *output) show(e event.Event) error {
 	}
 	o.seeFiles(e)
 	switch {
+	case o.mode == outputView:
+		o.opts.View.Show(e)
+		return nil
 	case o.mode == outputProgress:
 		return o.rows.Emit(e)
 	case o.full():

@@ -16,7 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/restore"
@@ -59,13 +59,23 @@ type Options struct {
 	Events  string // full or lean
 	Verbose bool
 
+	// View takes the place of standard output and of questions on the terminal; nil for none.
+	View *View
+
+	asJSON    bool               // the flag --json
+	reasoning string             // the flag --reasoning-budget
 	sandboxes func() local.Offer // that this machine offers; nil asks the kernel
+}
+
+// A View is a program that shows a job and asks its user, such as internal/tui.
+type View struct {
+	Show func(event.Event)
+	Ask  engine.Approver
 }
 
 // New returns the command. runF, if set, is called instead of [Run].
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
-	asJSON, reasoning := false, ""
 	cmd := &cobra.Command{
 		Use:   "run <expert> [query]",
 		Short: "Run an Expert",
@@ -158,32 +168,10 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 			if len(args) > 1 {
 				opts.Query, opts.HasQuery = args[1], true
 			}
-			is := &opts.Flags.Isolation
-			if err := host.CheckSandbox(cmd.Flags(), is.Sandbox); err != nil {
+			if err := opts.ReadSettings(cmd); err != nil {
 				return err
 			}
-			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
-				return err
-			}
-			if err := h.CheckReach(&is.Reach); err != nil {
-				return err
-			}
-			if opts.Flags.Approvals.AllowAll {
-				if err := h.RefuseInJob(cmd, "--allow-all"); err != nil {
-					return err
-				}
-			}
-			opts.Flags.WritableWorkspace = cmd.Flags().Changed("read-only-workspace") && !is.Container.ReadOnlyWorkspace
-			if reasoning != "" {
-				var err error
-				if opts.Flags.Reasoning, err = expert.ParseReasoningBudget(reasoning); err != nil {
-					return host.Usagef("--reasoning-budget: %w", err)
-				}
-			}
-			if path := opts.Flags.Setting.Cassette; path != "" {
-				opts.Flags.Setting.Cassette = opts.Host.Path(path)
-			}
-			if asJSON {
+			if opts.asJSON {
 				if opts.Output != "" && opts.Output != outputJSON {
 					return host.Usagef("--json and --output %s exclude each other; give one", opts.Output)
 				}
@@ -195,33 +183,9 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 			return Run(cmd.Context(), opts)
 		},
 	}
+	opts.AddSettings(cmd)
 	flags := cmd.Flags()
-	is := &opts.Flags.Isolation
-	box := &is.Container
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
-	host.AddConfigFlag(cmd, &opts.Config)
-	h.AddYesFlag(cmd)
-	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
-	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: the current one)")
-	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "let a continued job work in another directory, which --workspace names")
-	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else outside of the project; docs/journal.md)")
-	flags.StringVar(&opts.Flags.Provider, "provider", "", "provider of Experts that name none (default: from perstack.toml, else the continued job's, else anthropic)")
-	flags.StringVar(&opts.Flags.Model, "model", "", "model of Experts that name none (default: from perstack.toml, else the continued job's, else the provider's)")
-	flags.StringVar(&reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default: low)")
-	flags.StringVar(&opts.Flags.Runtime, "runtime", "", "where the Expert runs: local or docker (default: from perstack.toml, else local)")
-	flags.BoolVar(&box.ReadOnlyWorkspace, "read-only-workspace", false, "make the workspace read-only, with --runtime docker")
-	flags.StringArrayVar(&is.Env, "env", nil, "name of a variable of the environment or of an env file to pass to commands, with --runtime docker; can be repeated")
-	flags.StringVar(&box.BaseImage, "base-image", "", "image with programs for commands, with --runtime docker (default: from perstack.toml, else none)")
-	flags.BoolVar(&box.Offline, "offline", false, "do not fetch images or packages, with --runtime docker")
-	flags.BoolVar(&is.SharedSandbox, "shared-sandbox", false, "use one sandbox for all skills, with --runtime docker; a continued job does not keep this")
-	flags.StringVar(&box.Proxy, "proxy", "", "proxy of the container: builtin, or squid, whose image perstack.toml names (default: builtin)")
-	host.AddSandboxFlag(cmd, &is.Sandbox, "least level of the sandboxes of skills and commands, with --runtime local")
-	host.AddReachFlags(cmd, &is.Reach)
-	host.AddDomainFlag(cmd, &is.Reach)
-	flags.BoolVar(&opts.Flags.Approvals.Plan, "plan", false, "only plan, and change nothing until you accept the plan")
-	flags.BoolVar(&opts.Flags.Approvals.AllowAll, "allow-all", false, "allow every tool call that would be asked about; rules that deny still hold")
-	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
-	host.AddLimits(flags, &opts.Flags.Limits)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.StringVar(&opts.RunID, "run-id", "", "id of the run that this starts (default: generated)")
 	flags.StringVar(&opts.Temperature, "temperature", "", "refused: use extraBody in perstack.toml")
@@ -235,10 +199,9 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	flags.BoolVar(&opts.RestoreFiles, "restore-files", false, "bring the files of the workspace back to the checkpoint of --resume-from, too")
 	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query is the answer to the question that the job asked")
 	flags.StringVar(&opts.Output, "output", "", "json (events), text (the final answer only) or progress (default: progress on a terminal, else json)")
-	flags.BoolVar(&asJSON, "json", false, "print events as JSON lines, even on a terminal")
+	flags.BoolVar(&opts.asJSON, "json", false, "print events as JSON lines, even on a terminal")
 	flags.StringVar(&opts.Events, "events", eventsFull, "form of the JSON events: full, or lean (the records of the journal)")
-	flags.BoolVar(&opts.Verbose, "verbose", false, "print the debug log, skill output and retries to standard error")
-	registerCompletions(cmd, opts)
+	opts.completeOwn(cmd)
 	return cmd
 }
 

@@ -74,7 +74,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: %v", tt.args, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, *got, cmpopts.IgnoreFields(Options{}, "Host", "sandboxes")); diff != "" {
+		if diff := cmp.Diff(tt.want, *got, cmpopts.IgnoreFields(Options{}, "Host"), cmpopts.IgnoreUnexported(Options{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.args, diff)
 		}
 	}
