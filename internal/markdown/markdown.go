@@ -22,7 +22,7 @@ import (
 )
 
 // A Style says how a text is set. Styles add up.
-type Style uint8
+type Style uint16
 
 // The styles.
 const (

@@ -109,6 +109,14 @@ var arrows = []arrow{
 
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/restore internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
+	// The parts of the terminal program. They do no I/O, but for the scan of a workspace.
+	{"internal/tui/paint", "internal/columns internal/markdown"},
+	{"internal/tui/paths", "internal/terminal internal/workspace"},
+	{"internal/tui/edit", "internal/columns internal/terminal internal/tui/paint internal/wording"},
+	{"internal/tui/list", "internal/tui/paint"},
+	{"internal/tui/mention", "internal/tui/paint"},
+	{"internal/tui/pager", "internal/tui/paint"},
+
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
 		"internal/approval/... internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
