@@ -1,13 +1,14 @@
 package restore
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/workspace/rewind"
 	"github.com/perstack-go/perstack/internal/workspace/snapshot"
 )
@@ -15,16 +16,10 @@ import (
 // Name returns the name that users have for a state of the workspace.
 func Name(s engine.FileState) string { return "s" + strconv.FormatInt(s.Seq, 10) }
 
-// A TargetError says that a job has no checkpoint or snapshot of a name, or several.
-type TargetError struct {
-	Job, Name string
-	Matches   []string // the checkpoints that begin with the name, if there are several
-}
+// A TargetError says that a job has no checkpoint or snapshot of a name.
+type TargetError struct{ Job, Name string }
 
 func (e *TargetError) Error() string {
-	if len(e.Matches) > 0 {
-		return fmt.Sprintf("several checkpoints of job %s begin with %s: %s", e.Job, e.Name, strings.Join(e.Matches, " "))
-	}
 	return fmt.Sprintf("job %s has no checkpoint or snapshot %s", e.Job, e.Name)
 }
 
@@ -38,34 +33,15 @@ func Find(h *engine.History, name string) (engine.FileState, error) {
 			}
 		}
 	}
-	id, err := FindCheckpoint(h, name)
+	id, err := history.CheckpointIn(h, name)
+	if wrong, ok := errors.AsType[*history.IDError](err); ok && wrong.None() {
+		err = &TargetError{h.Job.ID, name}
+	}
 	if err != nil {
 		return engine.FileState{}, err
 	}
 	point, _ := h.At(id)
 	return at(h, point.Seq)
-}
-
-// FindCheckpoint returns the id of the checkpoint that a text names: the whole id, or a beginning that
-// no other one has. All commands find checkpoints by it.
-func FindCheckpoint(h *engine.History, text string) (string, error) {
-	var found []string
-	for _, id := range h.Checkpoints() {
-		if id == text {
-			return id, nil
-		}
-		if strings.HasPrefix(id, text) {
-			found = append(found, id)
-		}
-	}
-	switch {
-	case text == "" || len(found) == 0:
-		return "", &TargetError{Job: h.Job.ID, Name: text}
-	case len(found) > 1:
-		slices.Sort(found)
-		return "", &TargetError{h.Job.ID, text, found}
-	}
-	return found[0], nil
 }
 
 // at returns the files that belong to a record. Before the first state, no call had changed a file.

@@ -89,7 +89,8 @@ var arrows = []arrow{
 	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/stopwatch internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
 
 	// Files go back to what a journal says.
-	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/opendir internal/runtimes internal/state internal/userfile internal/wording internal/workspace/..."},
+	{"internal/history", values + "engine store"},
+	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/history internal/opendir internal/runtimes internal/state internal/userfile internal/wording internal/workspace/..."},
 
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a
 	// process of its own, with a proxy or an engine.
@@ -117,7 +118,7 @@ var arrows = []arrow{
 	{"internal/tui/mention", "internal/tui/paint"},
 	{"internal/tui/pager", "internal/tui/paint"},
 
-	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
+	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/narrate " +
 		"internal/approval/... internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	// The full-screen program.

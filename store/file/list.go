@@ -51,6 +51,16 @@ func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	}
 }
 
+// JobIDs returns the ids of all jobs, in no order. It reads no journal, so there can be some for
+// which nothing is recorded.
+func (s *Store) JobIDs(context.Context) ([]string, error) {
+	names, err := s.jobNames()
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return store.CheckID(name) != nil }), nil
+}
+
 // FindJob implements [store.JobFinder]. With an error about a damaged journal it returns
 // what job.json says.
 func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error) {

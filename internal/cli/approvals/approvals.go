@@ -53,7 +53,7 @@ type jobCalls struct {
 
 // load folds the job of that id, or the one whose id begins with it.
 func (s *Source) load(ctx context.Context, jobs store.Store, id string) (jobCalls, error) {
-	id, err := s.find(ctx, jobs, id)
+	id, err := host.FindJob(ctx, jobs, id, s.Host.Command+" approvals lists the jobs that wait")
 	if err != nil {
 		return jobCalls{}, err
 	}
@@ -62,31 +62,6 @@ func (s *Source) load(ctx context.Context, jobs store.Store, id string) (jobCall
 		return jobCalls{}, engine.StoreError(err)
 	}
 	return jobCalls{id, h, h.Waiting()}, nil
-}
-
-func (s *Source) find(ctx context.Context, jobs store.Store, id string) (string, error) {
-	if err := store.CheckID(id); err != nil {
-		return "", host.Usagef("%w; %s approvals lists the jobs that wait", err, s.Host.Command)
-	}
-	var found []string
-	for info, err := range jobs.Jobs(ctx) {
-		if err != nil && info.ID == "" {
-			return "", engine.StoreError(err)
-		}
-		if info.ID == id {
-			return id, nil
-		}
-		if strings.HasPrefix(info.ID, id) {
-			found = append(found, info.ID)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return "", host.Usagef("there is no job %s; %s approvals lists the jobs that wait", id, s.Host.Command)
-	}
-	return "", host.Usagef("the ids of %d jobs begin with %s; write more of it", len(found), id)
 }
 
 // waiting returns the jobs that have calls which wait, newest first.

@@ -2,13 +2,12 @@ package complete
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
@@ -26,36 +25,21 @@ func Checkpoints(cmd *cobra.Command, s store.Store, jobID string, newest bool) (
 	if jobID == "" && newest {
 		jobID = newestJob(ctx, s)
 	}
-	if store.CheckID(jobID) != nil {
+	jobID, err := history.Job(ctx, s, jobID)
+	if err != nil {
 		return nil, directive
 	}
 	var offers []cobra.Completion
-	current := make(map[string]string) // the checkpoint that each Run works towards
-	for r, err := range s.Read(ctx, jobID, 0) {
-		if errors.Is(err, event.ErrUnknownType) {
-			continue
-		}
+	for c, err := range history.Checkpoints(ctx, s, jobID) {
 		if err != nil {
 			break
 		}
-		e := r.Event
-		ended := ""
-		switch b := e.Body.(type) {
-		case event.StartRun:
-			current[e.RunID] = b.CheckpointID
-		case event.ContinueToNextStep:
-			ended, current[e.RunID] = current[e.RunID], b.NextCheckpointID
-		default:
-			if e.IsTerminal() {
-				ended = current[e.RunID]
-			}
-		}
 		// A shell reads this line by line: an id that is none must not reach it.
-		if store.CheckID(ended) != nil {
+		if store.CheckID(c.ID) != nil {
 			continue
 		}
-		description := fmt.Sprintf("step %d, %s", e.StepNumber, e.ExpertKey)
-		offers = append(offers, cobra.CompletionWithDesc(ended, terminal.CleanLine(description)))
+		description := fmt.Sprintf("step %d, %s", c.Event.StepNumber, c.Event.ExpertKey)
+		offers = append(offers, cobra.CompletionWithDesc(c.ID, terminal.CleanLine(description)))
 		if len(offers) > 2*mostCheckpoints { // a job may have had a million
 			offers = slices.Delete(offers, 0, len(offers)-mostCheckpoints)
 		}

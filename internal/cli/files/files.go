@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +74,7 @@ func Find(ctx context.Context, h *host.Host, f Flags, id string) (*Job, error) {
 	}
 	j := NewJob(h, f, history, s, "")
 	if id != "" {
-		j.ID, err = find(ctx, s, id)
+		j.ID, err = host.FindJob(ctx, s, id, "perstack log lists the jobs")
 		return j, err
 	}
 	newest, err := host.NewestJob(ctx, s, "name the job that you mean")
@@ -89,29 +88,6 @@ func Find(ctx context.Context, h *host.Host, f Flags, id string) (*Job, error) {
 // NewJob returns a job of a history by its id.
 func NewJob(h *host.Host, f Flags, history host.History, s store.Store, id string) *Job {
 	return &Job{ID: id, Store: s, Files: history.Files(), host: h, flags: f, history: history}
-}
-
-// find returns the id of the job that begins with a text.
-func find(ctx context.Context, s *file.Store, text string) (string, error) {
-	if err := store.CheckID(text); err != nil {
-		return "", host.Usagef("%w", err)
-	}
-	if _, err := s.FindJob(ctx, text); !errors.Is(err, store.ErrNotFound) {
-		return text, nil // what is wrong with it is said when it is read
-	}
-	var found []string
-	for info := range s.Jobs(ctx) {
-		if strings.HasPrefix(info.ID, text) {
-			found = append(found, info.ID)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return "", host.Usagef("%w; perstack log lists the jobs", store.NotFound(text))
-	case 1:
-		return found[0], nil
-	}
-	return "", host.Usagef("several jobs begin with %s; write more of the id, perstack log lists them", text)
 }
 
 // Load folds the journal of the job.
@@ -167,8 +143,6 @@ func (j *Job) Explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &target) && len(target.Matches) > 0:
-		return host.Usagef("%w; write more of the id", err)
 	case errors.As(err, &target):
 		return host.Usagef("%w; %s lists the checkpoints", err, j.Again("log"))
 	case errors.Is(err, restore.ErrNoFiles):

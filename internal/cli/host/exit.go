@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -65,7 +66,7 @@ func ExitCode(err error) int {
 	case errors.As(err, &engineErr) && engineErr.Kind == engine.KindInput:
 		return ExitUsage
 	case errors.As(err, &problems), errors.Is(err, manifest.ErrNotFound),
-		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked):
+		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked), errors.As(err, new(*history.IDError)):
 		return ExitUsage
 	}
 	return ExitFailure

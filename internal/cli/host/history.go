@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/restore"
 	"github.com/perstack-go/perstack/internal/sandbox/policy"
@@ -205,6 +206,16 @@ func (h *Host) TellFinished(jobID string) {
 	if jobID != "" {
 		fmt.Fprintf(h.Stderr, "perstack: a restore of job %s was interrupted here; it is finished now\n", terminal.CleanLine(jobID))
 	}
+}
+
+// FindJob returns the id of the job that a text names. The hint says how to find one, if there is no
+// such job.
+func FindJob(ctx context.Context, s store.Store, text, hint string) (string, error) {
+	id, err := history.Job(ctx, s, text)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadID) {
+		err = Usagef("%w; %s", err, hint)
+	}
+	return id, err
 }
 
 // NewestJob returns the job in which something happened last; a zero one if there is none. The hint

@@ -9,16 +9,16 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/restore"
+	"github.com/perstack-go/perstack/internal/history"
 )
 
 // printCheckpoint shows the state after a step.
 func (v *survey) printCheckpoint(out *bufio.Writer) error {
-	id, err := restore.FindCheckpoint(v.history, v.opts.Checkpoint)
-	several, ok := errors.AsType[*restore.TargetError](err)
+	id, err := history.CheckpointIn(v.history, v.opts.Checkpoint)
+	wrong, ok := errors.AsType[*history.IDError](err)
 	switch {
-	case ok && len(several.Matches) > 0:
-		return host.Usagef("%w; write more of the id", err)
+	case ok && !wrong.None():
+		return err
 	case err != nil && v.damage != nil:
 		return v.damage // it can be behind the damage
 	case err != nil:

@@ -167,6 +167,18 @@ func jobsOf(ctx context.Context, s store.Store) (all []listedJob) {
 	return all
 }
 
+// JobIDs returns the ids of all jobs, in no order.
+func (a *everyProject) JobIDs(ctx context.Context) (all []string, err error) {
+	for _, p := range a.projects {
+		ids, err := p.store.JobIDs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ids...)
+	}
+	return all, nil
+}
+
 // FindJob implements [store.JobFinder].
 func (a *everyProject) FindJob(ctx context.Context, jobID string) (store.JobInfo, error) {
 	p, err := a.of(ctx, jobID)

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/restore"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
@@ -30,48 +28,61 @@ type target struct {
 // findTarget works out which job is meant, and folds its journal. The Expert can be left
 // out for a job that is continued: its journal knows.
 func findTarget(ctx context.Context, o *Options, s store.Store) (*target, error) {
-	switch {
-	case !o.continues():
+	if !o.continues() {
 		return &target{jobID: cmp.Or(o.JobID, o.Host.Source.NewID()), expertKey: o.Expert}, nil
-	case o.ContinueJob == "" && !o.Continue:
-		return jobWithCheckpoint(ctx, o, s)
 	}
-	jobID := o.ContinueJob
-	if jobID == "" {
-		newest, err := newestJob(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		jobID = newest.ID
+	jobID, err := o.findJob(ctx, s)
+	if err != nil {
+		return nil, err
 	}
-	history, err := engine.Load(ctx, s, jobID)
+	h, err := engine.Load(ctx, s, jobID)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, o.hint(&engine.JobError{Problem: engine.JobNotFound, JobID: jobID})
+		return nil, o.notFound(jobID)
 	}
 	if err != nil {
 		return nil, engine.StoreError(err)
 	}
-	return o.target(jobID, history)
+	return o.target(jobID, h)
+}
+
+// findJob returns the id of the job to continue.
+func (o *Options) findJob(ctx context.Context, s store.Store) (string, error) {
+	switch {
+	case o.ContinueJob != "":
+		id, err := history.Job(ctx, s, o.ContinueJob)
+		if errors.Is(err, store.ErrNotFound) {
+			err = o.notFound(o.ContinueJob)
+		}
+		return id, err
+	case o.Continue:
+		newest, err := newestJob(ctx, s)
+		return newest.ID, err
+	}
+	return o.jobWithCheckpoint(ctx, s)
+}
+
+func (o *Options) notFound(jobID string) error {
+	return o.hint(&engine.JobError{Problem: engine.JobNotFound, JobID: jobID})
 }
 
 // target is the job to continue, once its journal is folded.
-func (o *Options) target(jobID string, history *engine.History) (*target, error) {
-	if history.Job.Imported != nil {
+func (o *Options) target(jobID string, h *engine.History) (*target, error) {
+	if h.Job.Imported != nil {
 		return nil, o.hint(&engine.JobError{Problem: engine.JobImported, JobID: jobID})
 	}
-	if err := o.completeCheckpoint(history); err != nil {
+	if err := o.completeCheckpoint(h); err != nil {
 		return nil, err
 	}
-	t := &target{jobID: jobID, from: o.ResumeFrom, history: history, expertKey: cmp.Or(o.Expert, history.Job.CoordinatorExpertKey)}
-	if point, ok := history.Origin(o.ResumeFrom); ok && o.ResumeFrom != "" {
+	t := &target{jobID: jobID, from: o.ResumeFrom, history: h, expertKey: cmp.Or(o.Expert, h.Job.CoordinatorExpertKey)}
+	if point, ok := h.Origin(o.ResumeFrom); ok && o.ResumeFrom != "" {
 		if err := o.checkExpert(point.State.Expert); err != nil {
 			return nil, err
 		}
 		// The job is the coordinator's, whose delegate returns to it.
-		t.expertKey = history.Root(point).State.Expert.Key
+		t.expertKey = h.Root(point).State.Expert.Key
 	}
 	var err error
-	t.recorded, err = history.Recorded(o.ResumeFrom) // if there is none, the engine says what is missing
+	t.recorded, err = h.Recorded(o.ResumeFrom) // if there is none, the engine says what is missing
 	return t, err
 }
 
@@ -101,49 +112,31 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 
 // completeCheckpoint replaces the beginning of a checkpoint's id by the id. If there is no such
 // checkpoint, the engine says so.
-func (o *Options) completeCheckpoint(history *engine.History) error {
-	id, err := restore.FindCheckpoint(history, o.ResumeFrom)
+func (o *Options) completeCheckpoint(h *engine.History) error {
+	if o.ResumeFrom == "" {
+		return nil
+	}
+	id, err := history.CheckpointIn(h, o.ResumeFrom)
+	if wrong, ok := errors.AsType[*history.IDError](err); ok && wrong.None() {
+		return nil
+	}
 	if err == nil {
 		o.ResumeFrom = id
 	}
-	if several, ok := errors.AsType[*restore.TargetError](err); ok && len(several.Matches) > 0 {
-		return host.Usagef("%w; write more of the id", err)
-	}
-	return nil
+	return err
 }
 
 // jobWithCheckpoint finds the job that a checkpoint belongs to.
-func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (*target, error) {
-	var unread error
-	var matches []string
-	var in *engine.History
-	for job, err := range s.Jobs(ctx) {
-		var history *engine.History
-		if err == nil {
-			history, err = engine.Load(ctx, s, job.ID)
+func (o *Options) jobWithCheckpoint(ctx context.Context, s store.Store) (string, error) {
+	jobID, id, err := history.Find(ctx, s, history.CheckpointID, "", o.ResumeFrom)
+	if wrong, ok := errors.AsType[*history.IDError](err); ok && wrong.None() {
+		if wrong.Unread != nil {
+			return "", fmt.Errorf("checkpoint %s not found, and not every job can be read: %w", o.ResumeFrom, wrong.Unread)
 		}
-		if err != nil {
-			unread = cmp.Or(unread, err)
-			continue
-		}
-		id, err := restore.FindCheckpoint(history, o.ResumeFrom)
-		if id == o.ResumeFrom {
-			return o.target(job.ID, history)
-		}
-		if several, ok := errors.AsType[*restore.TargetError](err); ok {
-			matches = append(matches, several.Matches...)
-			continue
-		}
-		matches, in = append(matches, id), history
+		return "", host.Usagef("checkpoint %s not found in any job; perstack log <job> lists the checkpoints", o.ResumeFrom)
 	}
-	switch {
-	case len(matches) == 1:
-		return o.target(in.Job.ID, in)
-	case len(matches) > 1:
-		slices.Sort(matches)
-		return nil, host.Usagef("several checkpoints begin with %s: %s; write more of the id", o.ResumeFrom, strings.Join(matches, " "))
-	case unread != nil:
-		return nil, fmt.Errorf("checkpoint %s not found, and not every job can be read: %w", o.ResumeFrom, unread)
+	if err == nil {
+		o.ResumeFrom = id
 	}
-	return nil, host.Usagef("checkpoint %s not found in any job; perstack log <job> lists the checkpoints", o.ResumeFrom)
+	return jobID, err
 }
