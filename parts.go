@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/attachment"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
@@ -46,6 +47,22 @@ func Load(path, expertKey, query string) (job.Spec, error) {
 	}
 	spec.Lock, spec.LockPath = string(lock.Encode()), lock.Path
 	return spec, lock.Stale(config, e).Err()
+}
+
+// Attach adds a file to the query of a Spec: an image (PNG, JPEG, GIF or WebP), a PDF or UTF-8 text,
+// which its content says and not its name. The model is told the name. A Spec holds at most
+// [job.MaxAttachments] of [job.MaxAttachmentBytes] each.
+func Attach(spec *job.Spec, parts *Parts, name string, data []byte) error {
+	f, err := attachment.New(name, data)
+	if err != nil {
+		return err
+	}
+	if parts.Attachments == nil {
+		parts.Attachments = make(map[string][]byte)
+	}
+	spec.Input.Attachments = append(spec.Input.Attachments, f.Info)
+	parts.Attachments[f.Info.Digest] = f.Data
+	return nil
 }
 
 // Secrets returns a set that hides these values by their names: what tools and providers

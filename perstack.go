@@ -146,6 +146,9 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
 			return Result{}, inputError(err)
 		}
 	}
+	if err := runtimes.CheckAttachments(spec, parts.Attachments, parts.Model); err != nil {
+		return Result{}, inputError(err)
+	}
 	if parts.Container != nil { // its host has the lock
 		return local.Run(ctx, spec, parts)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
@@ -104,6 +105,8 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 	switch {
 	case b.Plan != plans:
 		return forged("a Run starts to plan, or no longer plans, although the user did not say so")
+	case !f.attaches(e.RunID, b):
+		return forged("a Run starts with other attachments than the user gave")
 	case !f.matches(e.RunID, b):
 		return forged("a Run starts with another model, other limits or another isolation than the job has")
 	case f.started[e.RunID]:
@@ -122,6 +125,16 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 func (f *Follower) hasStarted(runID string) bool {
 	_, ok := f.started[runID]
 	return ok
+}
+
+// attaches reports whether a Run starts with the files that the user attached: the coordinator, once.
+func (f *Follower) attaches(runID string, b event.StartRun) bool {
+	if runID != f.runID || f.hasStarted(runID) {
+		return len(b.Attachments) == 0
+	}
+	return slices.EqualFunc(b.Attachments, f.spec.Input.Attachments, func(a, b event.Attachment) bool {
+		return a.Name == b.Name && a.MIMEType == b.MIMEType && a.Size == b.Size && a.Digest == b.Digest && len(a.Unknown) == 0
+	})
 }
 
 // matches reports whether a Run starts with the settings of the job. A job that is continued

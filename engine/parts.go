@@ -21,6 +21,9 @@ type Parts struct {
 	Seal  *store.Sealer
 	Model model.Model // default: made from the Spec
 
+	// Attachments are the bytes of the files that Spec.Input attaches, by their digests.
+	Attachments map[string][]byte
+
 	// Skills are tools of the embedding program, by the key of the Expert that gets them;
 	// "*" stands for every Expert of the job.
 	Skills map[string][]skill.Skill

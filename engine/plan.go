@@ -42,7 +42,7 @@ func checkRunID(spec job.Spec, st start, h *History) error {
 
 func planStart(spec job.Spec, source Source, h *History) (start, error) {
 	in := spec.Input
-	st := start{runID: cmp.Or(spec.RunID, source.NewID()), step: 1, query: in.Query, answer: in.Answer}
+	st := start{runID: cmp.Or(spec.RunID, source.NewID()), step: 1, query: in.Query, attached: in.Attachments, answer: in.Answer}
 	if !in.Continue || in.From == "" && in.Query != "" && h.AtBeginning() {
 		st.plans = h.PlansAtBeginning()
 		return st, nil
@@ -112,6 +112,9 @@ func planBranch(st *start, spec job.Spec, source Source, path []Point) error {
 	switch {
 	case st.answer != nil:
 		return &Error{KindInput, &JobError{DelegateAnswered, spec.JobID, last.CheckpointID, last.Expert.Key}}
+	case len(st.attached) > 0:
+		// They would have to be recorded with the coordinator's start, and be in two conversations.
+		return inputError("checkpoint %s is of the delegate %s, and files can be attached only to a query for the coordinator; have the delegate read them", last.CheckpointID, last.Expert.Key)
 	case last.Status == event.StatusCompleted && st.query == "":
 		return inputError("the delegate %s is completed at checkpoint %s; give a query to continue from there", last.Expert.Key, last.CheckpointID)
 	}

@@ -12,6 +12,7 @@ type start struct {
 	from     *Point              // the checkpoint to start from; nil for a new conversation
 	step     int                 // number of the first step
 	query    string              // of the user or the delegating Expert; empty to resume
+	attached []event.Attachment  // files that go with the query of the user
 	answer   *event.ToolAnswer   // to a question that waits
 	parent   *event.Parent       // the Run that delegated; nil for the coordinator
 	children []event.DelegateRun // on a new branch: the Runs for open calls of delegates
@@ -48,13 +49,15 @@ func (r *run) startRun(st start) event.StartRun {
 		body.Spec, r.exec.specText = r.exec.specText, nil
 	}
 	if st.from == nil {
-		body.InputMessages = append(body.InputMessages, r.instruction(body), r.userMessage(st.query))
+		body.InputMessages = append(body.InputMessages, r.instruction(body), r.queryMessage(st))
+		body.Attachments = st.attached
 		return body
 	}
 	body.From = st.from.address()
 	calls := st.from.State.open()
 	if st.query != "" {
-		body.InputMessages = r.queryMessages(body, calls, st.query)
+		body.InputMessages = append(r.beforeQuery(body, calls), r.queryMessage(st))
+		body.Attachments = st.attached
 		return body
 	}
 	body.Delegates = st.children
@@ -84,10 +87,23 @@ func definitionChanged(st start, b event.StartRun) (event.DefinitionChanged, boo
 	return changed, changed.Before != "" && changed.Before != changed.After
 }
 
-// queryMessages returns the messages that add a new query to the conversation. The
+// queryMessage returns the query with the files that the user attached to it. The query comes first:
+// it is what the message is shown as.
+func (r *run) queryMessage(st start) *event.Message {
+	m := r.userMessage(st.query)
+	for i, a := range st.attached {
+		for _, p := range a.Parts(i+1, r.parts.Attachments[a.Digest]) {
+			p.ID, p.Text = r.newID(), validText(p.Text)
+			m.Contents = append(m.Contents, p)
+		}
+	}
+	return m
+}
+
+// beforeQuery returns the messages that come before a new query in a conversation. The
 // instruction is written again, since its date and the Expert's definition can have changed.
 // Open calls get a result first, because providers reject a conversation without it.
-func (r *run) queryMessages(body event.StartRun, calls []Call, query string) []*event.Message {
+func (r *run) beforeQuery(body event.StartRun, calls []Call) []*event.Message {
 	messages := []*event.Message{r.instruction(body)}
 	if calls = slices.Clone(withAnswers(calls, r.delegateResults(calls, start{}))); len(calls) > 0 {
 		for i, c := range calls {
@@ -106,7 +122,7 @@ func (r *run) queryMessages(body event.StartRun, calls []Call, query string) []*
 		}
 		messages = append(messages, toolMessage(r.toolMessageRef(calls), calls))
 	}
-	return append(messages, r.userMessage(query))
+	return messages
 }
 
 // numberStep numbers the first step of a start. Steps count along the path of the job, so a

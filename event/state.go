@@ -10,6 +10,7 @@ import "github.com/perstack-go/perstack/rawjson"
 type StartRun struct {
 	InitialCheckpoint *Checkpoint   `json:"initialCheckpoint,omitzero"` // full
 	InputMessages     []*Message    `json:"inputMessages"`
+	Attachments       []Attachment  `json:"attachments,omitempty"`  // that the last of these messages holds
 	CheckpointID      string        `json:"checkpointId,omitzero"`  // lean: the id of the checkpoint that this step will leave
 	Expert            ExpertRef     `json:"expert,omitzero"`        // lean
 	Definition        string        `json:"definition,omitzero"`    // digest of the Expert's definition

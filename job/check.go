@@ -103,7 +103,7 @@ func (s *Spec) Check() error {
 	if _, missing := expert.Closure(s.Experts, s.Coordinator()); len(missing) > 0 {
 		return fmt.Errorf("job: the delegate %q is not in Spec.Experts; add it", missing[0])
 	}
-	for _, check := range []func() error{s.Isolation.check, s.Approvals.check, s.Snapshots.check} {
+	for _, check := range []func() error{s.Input.checkAttachments, s.Isolation.check, s.Approvals.check, s.Snapshots.check} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@
 package job
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/perstack-go/perstack/event"
@@ -64,6 +66,9 @@ type Spec struct {
 type Input struct {
 	// Query is a new task, for a new job or on top of a recorded conversation.
 	Query string `json:"query,omitzero"`
+	// Attachments are files that go with the query. Their bytes are handed to a run beside the Spec,
+	// by their digests; see Parts.Attachments.
+	Attachments []event.Attachment `json:"attachments,omitempty"`
 	// Continue resumes the recorded job. Without a query and an answer, the Run that was
 	// left unfinished is resumed.
 	Continue bool `json:"continue,omitzero"`
@@ -80,6 +85,36 @@ type Input struct {
 	// Answer is the user's answer to the pending question. Without a ToolCallID it
 	// answers the first one.
 	Answer *event.ToolAnswer `json:"answer,omitzero"`
+}
+
+// What can be attached to a query.
+const (
+	MaxAttachments     = 20
+	MaxAttachmentBytes = 5 << 20 // each
+	MaxAttachmentName  = 255     // bytes
+)
+
+// checkAttachments refuses more than a query can have. That the bytes are as described, perstack.Run
+// checks.
+func (in *Input) checkAttachments() error {
+	if len(in.Attachments) == 0 {
+		return nil
+	}
+	if in.Query == "" {
+		return errors.New("job: Spec.Input.Attachments go with a query, and there is none")
+	}
+	if n := len(in.Attachments); n > MaxAttachments {
+		return fmt.Errorf("job: Spec.Input has %d attachments; a query can have %d", n, MaxAttachments)
+	}
+	for _, a := range in.Attachments {
+		switch {
+		case a.Name == "" || len(a.Name) > MaxAttachmentName:
+			return fmt.Errorf("job: an attachment in Spec.Input has no name, or one of more than %d bytes", MaxAttachmentName)
+		case a.Size <= 0 || a.Size > MaxAttachmentBytes:
+			return fmt.Errorf("job: the attachment %.200q in Spec.Input is empty, or larger than %d MiB", a.Name, MaxAttachmentBytes>>20)
+		}
+	}
+	return nil
 }
 
 // A Workspace is the directory that the file tools work in.

@@ -26,6 +26,21 @@ type Model interface {
 	Generate(ctx context.Context, req *Request) iter.Seq2[Chunk, error]
 }
 
+// A MediaChecker is a [Model] that knows which images and files it can be sent.
+type MediaChecker interface {
+	// CheckMedia returns a [*MediaError] if the model of an Expert cannot be sent one of the parts of
+	// a user's message. Without the question, the model would be told that the part is left out.
+	CheckMedia(expertKey string, parts []event.Part) error
+}
+
+// A MediaError says why an image or a file cannot be sent.
+type MediaError struct {
+	Part int // its index
+	Why  string
+}
+
+func (e *MediaError) Error() string { return e.Why }
+
 // A Request is what the model is asked.
 type Request struct {
 	Expert    string // key of the Expert that asks

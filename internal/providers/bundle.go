@@ -23,14 +23,19 @@ type Bundle struct {
 	// hold a password, and does not go into the container: from there, requests go through
 	// perstack's egress proxy, which uses this one.
 	Upstream string
+
+	// Team is the model as it was opened here. In the container it is opened again.
+	Team Team
 }
 
 // Pack opens a model as [OpenTeam] does, and returns what that used. Warnings are given here.
 func Pack(c Config, experts []*expert.Expert) (*Bundle, error) {
 	p := &Bundle{Variables: map[string]Variable{}, Files: map[string][]byte{}}
-	if _, err := OpenTeam(p.watch(c), experts); err != nil {
+	team, err := OpenTeam(p.watch(c), experts)
+	if err != nil {
 		return nil, err
 	}
+	p.Team = team
 	// In the container, paths start from another directory, and may have another syntax.
 	for _, name := range []string{credentialsVariable, rootsVariable} {
 		if v, ok := p.Variables[name]; ok {
@@ -52,6 +57,10 @@ func (p *Bundle) Add(other *Bundle) {
 	maps.Copy(p.Files, other.Files)
 	p.URLs = slices.Compact(slices.Sorted(slices.Values(append(p.URLs, other.URLs...))))
 	p.Upstream = cmp.Or(p.Upstream, other.Upstream)
+	if p.Team == nil {
+		p.Team = Team{}
+	}
+	maps.Copy(p.Team, other.Team)
 }
 
 // watch returns a Config that adds everything that is used to the bundle.

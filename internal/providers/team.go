@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )
@@ -23,6 +24,14 @@ func (t Team) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.
 		}
 	}
 	return m.Generate(ctx, req)
+}
+
+// CheckMedia implements [model.MediaChecker]. A model that does not know can be sent everything.
+func (t Team) CheckMedia(expertKey string, parts []event.Part) error {
+	if m, ok := t[expertKey].(model.MediaChecker); ok {
+		return m.CheckMedia(expertKey, parts)
+	}
+	return nil
 }
 
 // OpenTeam is [Open] for an Expert and its delegates; the first is the one that is run. They

@@ -50,6 +50,7 @@ var arrows = []arrow{
 	{"internal/state", "internal/privatefile internal/terminal internal/userfile"},
 	{"internal/toml", "internal/wording"},
 	{"internal/protect", "internal/owner internal/privatefile internal/state internal/terminal internal/userfile internal/workspace"},
+	{"internal/attachment", values + "internal/userfile internal/wording internal/workspace"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
 	{"internal/egress/server", "internal/egress/... internal/sandbox internal/sandbox/policy internal/secret internal/terminal"},
@@ -86,7 +87,7 @@ var arrows = []arrow{
 	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/terminal internal/toml internal/userfile internal/wording"},
 	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/programs internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/stopwatch internal/userfile internal/egress"},
 	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/wording internal/workspace internal/sandbox internal/egress"},
-	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/stopwatch internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
+	{"internal/skills/...", values + "skill internal/attachment internal/lockfile internal/schema internal/version internal/stopwatch internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
 
 	// Files go back to what a journal says.
 	{"internal/history", values + "engine store"},
@@ -96,7 +97,7 @@ var arrows = []arrow{
 	// process of its own, with a proxy or an engine.
 	{"internal/runtimes/docker/inside", values + "model engine internal/providers internal/runtimes internal/runtimes/docker/hostlink " +
 		"internal/process internal/secret internal/terminal internal/sandbox/... internal/egress/server"},
-	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/approval/... internal/lockfile internal/manifest internal/netaddr " +
+	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/approval/... internal/attachment internal/lockfile internal/manifest internal/netaddr " +
 		"internal/version internal/restore internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace/... internal/packages internal/sandbox/... internal/egress"},
 
 	// A security audit.
@@ -109,7 +110,7 @@ var arrows = []arrow{
 	{"internal/original", values + "store internal/secret internal/userfile"},
 
 	// The API, and the commands that use it.
-	{".", values + "model skill store/... engine internal/providers internal/restore internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
+	{".", values + "model skill store/... engine internal/attachment internal/providers internal/restore internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	// The parts of the terminal program. They do no I/O, but for the scan of a workspace.
 	{"internal/tui/paint", "internal/columns internal/markdown"},
 	{"internal/tui/paths", "internal/terminal internal/workspace"},
@@ -119,7 +120,7 @@ var arrows = []arrow{
 	{"internal/tui/pager", "internal/tui/paint"},
 
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/narrate " +
-		"internal/approval/... internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	// The full-screen program.
 	{"internal/tui/...", values + "engine internal/tui/... internal/narrate internal/approval internal/columns internal/markdown internal/terminal internal/wording internal/sandbox internal/workspace internal/state internal/privatefile internal/secret"},

@@ -58,6 +58,12 @@ func (o *Options) check() error {
 			"if yours takes it, add it to the requests with extraBody in [provider.setting], as docs/providers.md shows")
 	case o.HasQuery && o.QueryFile != "":
 		return host.Usagef("the query is given twice; leave out the argument or --query-file")
+	case len(o.Attach) > job.MaxAttachments:
+		return host.Usagef("--attach is given %d times; a query can have %d files", len(o.Attach), job.MaxAttachments)
+	case len(o.Attach) > 0 && o.IsAnswer:
+		return host.Usagef("--attach goes with a query, and -i gives an answer; leave one of them out")
+	case len(o.Attach) > 0 && o.continues() && !o.HasQuery && o.QueryFile == "":
+		return host.Usagef("--attach goes with a query; add one, or leave --attach out to resume the job")
 	case o.Continue && o.ContinueJob != "":
 		return host.Usagef("--continue and --continue-job exclude each other; give one")
 	case o.continues() && o.JobID != "":

@@ -33,6 +33,7 @@ type Options struct {
 	Query     string
 	HasQuery  bool // an argument was given, if only "" or "-"
 	QueryFile string
+	Attach    []string // paths of files that go with the query
 
 	Config    string
 	EnvPath   []string
@@ -186,6 +187,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	opts.AddSettings(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
+	flags.StringArrayVar(&opts.Attach, "attach", nil, "send this image, PDF or text file with the query; can be repeated")
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.StringVar(&opts.RunID, "run-id", "", "id of the run that this starts (default: generated)")
 	flags.StringVar(&opts.Temperature, "temperature", "", "refused: use extraBody in perstack.toml")
@@ -243,9 +245,14 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		return err
 	}
 	spec := plan.spec
+	attached, err := plan.attach(ctx)
+	if err != nil {
+		return err
+	}
 	if spec.Input, err = opts.input(ctx, target); err != nil {
 		return err
 	}
+	spec.Input.Attachments = attached.infos
 	if err := project.history.RecordStorage(); err != nil {
 		return err
 	}
@@ -297,6 +304,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Record:       out.recordFunc(),
 		Done:         func(r engine.Result) { result = r },
 		Approver:     approver,
+		Attachments:  attached.data,
 		Granted:      stored.Granted,
 		GrantedPaths: stored.GrantedPaths,
 

@@ -33,7 +33,12 @@ const (
 
 var rules = wire.MediaRules{
 	Types: wire.TypesImages + " " + wire.TypePDF, Named: "png, jpeg, gif, webp, pdf and text",
-	Fetches: fetches, MaxImage: maxImage, MaxFile: maxMedia,
+	Fetches: fetches, MaxImage: maxImage, MaxFile: maxMedia, MaxMedia: maxMedia, MaxParts: maxImages,
+}
+
+// CheckMedia implements [model.MediaChecker].
+func (m *Model) CheckMedia(_ string, parts []event.Part) error {
+	return rules.Check(parts, &m.cfg.Known)
 }
 
 func (e *encoder) media(p *event.Part, fromTool bool) block {

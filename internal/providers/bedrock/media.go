@@ -49,7 +49,12 @@ func (enc *encoder) medium(p *event.Part, returned bool) block {
 var rules = wire.MediaRules{
 	Types:    wire.TypesImages + " " + strings.Join(slices.Collect(maps.Keys(documents)), " "),
 	Named:    "png, jpeg, gif, webp, pdf, text, csv, html, markdown, doc, docx, xls and xlsx",
-	MaxImage: 5_000_000, MaxFile: 6_000_000,
+	MaxImage: 5_000_000, MaxFile: 6_000_000, MaxMedia: maxMedia, MaxParts: maxImages, MaxFiles: maxDocuments,
+}
+
+// CheckMedia implements [model.MediaChecker].
+func (m *Model) CheckMedia(_ string, parts []event.Part) error {
+	return rules.Check(parts, &m.cfg.Known)
 }
 
 // documents are what the API calls types. Any other text is a txt.

@@ -45,7 +45,7 @@ var (
 		openAI: true,
 		media: wire.MediaRules{
 			Types: wire.TypesImages + " " + wire.TypePDF, Named: "png, jpeg, gif, webp, pdf and text",
-			Fetches: fetches, MaxImage: maxImage, MaxFile: maxFile,
+			Fetches: fetches, MaxImage: maxImage, MaxFile: maxFile, MaxMedia: maxMedia,
 		},
 	}
 	DeepSeek = &Dialect{
@@ -54,7 +54,7 @@ var (
 		keyHeader: "Authorization", keyPrefix: "Bearer ",
 		limit:    "max_tokens",
 		thinking: true, thoughts: true, mergeUsers: true, fewImages: true,
-		media: wire.MediaRules{Types: wire.TypesImages, Named: "images and text only", Fetches: fetches, MaxImage: maxImage, MaxFile: maxFile},
+		media: wire.MediaRules{Types: wire.TypesImages, Named: "images and text only", Fetches: fetches, MaxImage: maxImage, MaxFile: maxFile, MaxMedia: maxMedia},
 	}
 	// Compatible is what vLLM, LM Studio, OpenRouter, Groq, Mistral and many others have in
 	// common: what only some of them take is not sent.
@@ -63,7 +63,7 @@ var (
 		path:      func(*Config) string { return "/chat/completions" },
 		keyHeader: "Authorization", keyPrefix: "Bearer ", keyless: true,
 		limit: "max_tokens", bareText: true, mergeUsers: true, cutsInput: true,
-		media: wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text", MaxImage: maxImage, MaxFile: maxFile},
+		media: wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text", MaxImage: maxImage, MaxFile: maxFile, MaxMedia: maxMedia},
 	}
 )
 

@@ -66,7 +66,7 @@ func (c *content) add(p *event.Part, fromTool bool) {
 		c.addText(p.Text)
 		return
 	}
-	medium, why := c.m.cfg.Dialect.media.Read(p, c.known(), fromTool)
+	medium, why := c.m.cfg.Dialect.media.Read(p, c.m.known(), fromTool)
 	c.kind = medium.Type
 	switch {
 	case why == "" && medium.Text != "":
@@ -84,12 +84,17 @@ func (c *content) add(p *event.Part, fromTool bool) {
 	}
 }
 
-func (c *content) known() *model.Known {
-	known := c.m.cfg.Known
-	if c.m.cfg.Dialect.fewImages && known.Images != model.Able {
+// CheckMedia implements [model.MediaChecker].
+func (m *Model) CheckMedia(_ string, parts []event.Part) error {
+	return m.cfg.Dialect.media.Check(parts, m.known())
+}
+
+func (m *Model) known() *model.Known {
+	known := m.cfg.Known
+	if m.cfg.Dialect.fewImages && known.Images != model.Able {
 		known.Images = model.Unable
 	}
-	if c.m.fileless.Load() {
+	if m.fileless.Load() {
 		known.PDF = model.Unable
 	}
 	return &known

@@ -54,8 +54,11 @@ func (m *Model) medium(e *encoded, p *event.Part, slim bool) []byte {
 
 var rules = wire.MediaRules{
 	Types: "image/png image/jpeg image/webp image/heic image/heif audio/ video/ " + wire.TypePDF,
-	Named: "png, jpeg, webp, heic, pdf, text, audio and video", MaxImage: maxMedia, MaxFile: maxMedia,
+	Named: "png, jpeg, webp, heic, pdf, text, audio and video", MaxImage: maxMedia, MaxFile: maxMedia, MaxMedia: maxMedia,
 }
+
+// CheckMedia implements [model.MediaChecker].
+func (m *Model) CheckMedia(_ string, parts []event.Part) error { return rules.Check(parts, &m.Known) }
 
 // inline takes bytes of a kind that the model looks at, and weighs them. leftOut is a line in
 // their place.

@@ -168,4 +168,9 @@ func (w *writer) medium(p *event.Part, ofTool bool) (line, image string) {
 	return line, m.Data
 }
 
-var rules = wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text"}
+var rules = wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text", MaxMedia: maxMedia}
+
+// CheckMedia implements [model.MediaChecker].
+func (m *Model) CheckMedia(_ string, parts []event.Part) error {
+	return rules.Check(parts, &m.config.Known)
+}

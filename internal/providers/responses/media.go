@@ -11,7 +11,12 @@ import (
 var rules = wire.MediaRules{
 	Types: wire.TypesImages + " " + wire.TypePDF, Named: "png, jpeg, gif, webp, pdf and text",
 	Fetches:  fetches,
-	MaxImage: 20 << 20, MaxFile: 32 << 20,
+	MaxImage: 20 << 20, MaxFile: 32 << 20, MaxMedia: maxMedia,
+}
+
+// CheckMedia implements [model.MediaChecker].
+func (m *Model) CheckMedia(_ string, parts []event.Part) error {
+	return rules.Check(parts, &m.cfg.Known)
 }
 
 // contents writes what a user says, or what a tool returned. An address is passed on to

@@ -96,6 +96,10 @@ type MediaRules struct {
 	// The largest image and the largest file, in bytes of base64; 0 is no limit. More would
 	// be refused with the whole request, and with every later one that has it.
 	MaxImage, MaxFile int
+
+	// What one message can have: bytes of base64, images and files together, and files alone. 0 is
+	// no limit.
+	MaxMedia, MaxParts, MaxFiles int
 }
 
 // TypesImages are the types of images that most APIs take.
@@ -132,10 +136,42 @@ func (r *MediaRules) refuse(p *event.Part, m Medium, known *model.Known, fromToo
 	case isImage && known.Images == model.Unable, m.Type == TypePDF && known.PDF == model.Unable:
 		return "this model cannot look at it"
 	case most > 0 && len(m.Data) > most:
-		return fmt.Sprintf("it is too large for this provider, which takes at most %.3g MB", float64(most)/4*3/1e6)
+		return fmt.Sprintf("it is too large for this provider, which takes at most %.3g MB", megabytes(most))
 	}
 	return ""
 }
+
+// Check returns a [*model.MediaError] for the first part of a user's message that would be left out.
+func (r *MediaRules) Check(parts []event.Part, known *model.Known) error {
+	bytes, count, files := 0, 0, 0
+	for i := range parts {
+		p := &parts[i]
+		if !IsMedia(p) {
+			continue
+		}
+		m, why := r.Read(p, known, false)
+		bytes, count = bytes+len(m.Data), count+1
+		if !m.IsImage() {
+			files++
+		}
+		switch {
+		case why != "":
+		case r.MaxMedia > 0 && bytes > r.MaxMedia:
+			why = fmt.Sprintf("images and files of one message are too large together for this provider, which takes at most %.3g MB", megabytes(r.MaxMedia))
+		case r.MaxParts > 0 && count > r.MaxParts:
+			why = fmt.Sprintf("this provider takes at most %d images and files in a message", r.MaxParts)
+		case r.MaxFiles > 0 && files > r.MaxFiles:
+			why = fmt.Sprintf("this provider takes at most %d files in a message", r.MaxFiles)
+		}
+		if why != "" {
+			return &model.MediaError{Part: i, Why: why}
+		}
+	}
+	return nil
+}
+
+// megabytes is how many bytes fit into so many of base64.
+func megabytes(base64 int) float64 { return float64(base64) / 4 * 3 / 1e6 }
 
 func (r *MediaRules) has(kind string) bool {
 	family, _, _ := strings.Cut(kind, "/")

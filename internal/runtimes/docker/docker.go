@@ -44,7 +44,7 @@ func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result,
 		if err != nil || ctx.Err() != nil || !planEnded(result, accepted) {
 			return result, err
 		}
-		spec.Input, parts.History = job.Input{Continue: true}, nil
+		spec.Input, parts.Attachments, parts.History = job.Input{Continue: true}, nil, nil
 	}
 }
 
@@ -87,6 +87,9 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 			return nil, runtimes.NameExpert(use, err)
 		}
 		r.model.Add(model)
+	}
+	if err := r.checkAttachments(); err != nil {
+		return nil, err
 	}
 	if err := r.checkUpstream(); err != nil {
 		return nil, err

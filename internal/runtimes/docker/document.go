@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -15,8 +16,10 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -63,6 +66,8 @@ func (r *runner) document(on *Site) (*hostlink.Document, error) {
 		Protocol: hostlink.Protocol,
 		Version:  version.String(),
 		Spec:     r.spec,
+
+		Attachments: r.parts.Attachments,
 		Addresses: hostlink.Addresses{
 			Workspace: workDir, Hidden: on.plan.cover.Masked, ReadOnly: on.plan.cover.Frozen, ReadOnlyWorkspace: on.plan.container().ReadOnlyWorkspace,
 			Environ: []string{"HOME=" + homeDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"},
@@ -87,6 +92,29 @@ func (r *runner) document(on *Site) (*hostlink.Document, error) {
 	}
 	d.Secrets.Hidden = r.parts.Secrets.Within(texts...)
 	return d, nil
+}
+
+// maxAttached is how much of a line attachments can take. They go into the container in one, and come
+// back in that of the first event.
+const maxAttached = hostlink.MaxLine * 3 / 4
+
+// checkAttachments refuses files that the model cannot be sent, or that are too large for a container,
+// before one is made.
+func (r *runner) checkAttachments() error {
+	if err := runtimes.CheckAttachments(r.spec, r.parts.Attachments, r.model.Team); err != nil {
+		return err
+	}
+	size, quoted := 0, []byte(nil)
+	for i, a := range r.spec.Input.Attachments {
+		for _, p := range a.Parts(i+1, r.parts.Attachments[a.Digest]) {
+			quoted, _ = jsontext.AppendQuote(quoted[:0], p.Text) // it is valid
+			size += len(quoted) + len(p.EncodedData)
+		}
+	}
+	if size > maxAttached {
+		return fmt.Errorf("the attachments have %s as they are sent, and a container takes %s; leave some out, or use the runtime local", wording.Bytes(int64(size)), wording.Bytes(maxAttached))
+	}
+	return nil
 }
 
 // variables are those that the model and the skills of the job need.

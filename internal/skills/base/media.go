@@ -1,7 +1,6 @@
 package base
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -32,28 +31,4 @@ func (s *Skill) sendFile(ctx context.Context, path string, limit int64, part eve
 		body:  mediaBody{Path: clean(info.Path), MIMEType: seen, Size: len(data)},
 		parts: []event.Part{{Type: part, MIMEType: seen, EncodedData: base64.StdEncoding.EncodeToString(data)}},
 	}
-}
-
-// imageType returns the type of an image that models can see, or "".
-func imageType(data []byte) string {
-	starts := func(magic string) bool { return bytes.HasPrefix(data, []byte(magic)) }
-	switch {
-	case starts("\x89PNG\r\n\x1a\n"):
-		return "image/png"
-	case starts("\xff\xd8\xff"):
-		return "image/jpeg"
-	case starts("GIF87a"), starts("GIF89a"):
-		return "image/gif"
-	case starts("RIFF") && len(data) >= 12 && string(data[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
-}
-
-// pdfType returns the type of a PDF document, or "".
-func pdfType(data []byte) string {
-	if bytes.HasPrefix(data, []byte("%PDF-")) {
-		return "application/pdf"
-	}
-	return ""
 }

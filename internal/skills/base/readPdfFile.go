@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/attachment"
 )
 
 type readPdfFileArgs struct {
@@ -15,5 +16,5 @@ const maxPDFFile = 30 << 20
 var _ = tools.add(define("readPdfFile", (*Skill).readPdfFile, readOnly))
 
 func (s *Skill) readPdfFile(ctx context.Context, args readPdfFileArgs) answer {
-	return s.sendFile(ctx, args.Path, maxPDFFile, event.FileInlinePart, "a PDF file", pdfType)
+	return s.sendFile(ctx, args.Path, maxPDFFile, event.FileInlinePart, "a PDF file", attachment.PDFType)
 }

@@ -21,7 +21,7 @@ import (
 
 // Protocol is the version of what passes between host and container. Both sides are the
 // same program as a rule; a base image or a release can bring another.
-const Protocol = 5
+const Protocol = 6
 
 // A Document is all that a container needs to run a job, in one piece: the Spec, addresses
 // and secrets.
@@ -34,6 +34,9 @@ type Document struct {
 	Discover  bool      `json:"discover,omitzero"`
 	Addresses Addresses `json:"addresses"`
 	Secrets   Secrets   `json:"secrets"`
+
+	// Attachments are the bytes of those that the Spec names, by their digests.
+	Attachments map[string][]byte `json:"attachments,omitzero"`
 
 	Records int64 `json:"records,omitzero"` // lines of the history that follow
 }

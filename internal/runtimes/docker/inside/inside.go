@@ -210,9 +210,11 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		Lean:      true,
 		Container: w.container(),
 		Approvals: w.conn,
-		Approver:  w.conn,
-		Inbox:     w.conn.Inbox(),
-		Done:      func(r engine.Result) { result = r },
+
+		Attachments: d.Attachments,
+		Approver:    w.conn,
+		Inbox:       w.conn.Inbox(),
+		Done:        func(r engine.Result) { result = r },
 	}
 	if d.Discover {
 		return result, w.discover(ctx, parts)
