@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -126,6 +127,14 @@ func (c *Chain) CheckEnd(recorded Head) error {
 		return nil
 	}
 	return c.Damage("the journal was cut back: it ends at record %d, but %d were recorded; restore the journal from a backup", c.Head.Seq, recorded.Seq)
+}
+
+// A Follower is a [Store] whose journals can be read while they grow.
+type Follower interface {
+	// Follow is Read, from the first record on, of a job that is running. After the last
+	// record it calls wait, and yields what was added meanwhile. It ends when no process
+	// writes the job, or with the error of wait.
+	Follow(ctx context.Context, jobID string, wait func() error) iter.Seq2[Record, error]
 }
 
 // A JobFinder is a [Store] that finds one job without listing all.

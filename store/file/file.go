@@ -23,14 +23,10 @@ package file
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"log/slog"
 	"path/filepath"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -61,6 +57,7 @@ var (
 	_ store.Store      = (*Store)(nil)
 	_ store.HeadKeeper = (*Store)(nil)
 	_ store.JobFinder  = (*Store)(nil)
+	_ store.Follower   = (*Store)(nil)
 	_ store.Sealing    = (*Store)(nil)
 )
 
@@ -107,46 +104,4 @@ func (s *Store) Open(ctx context.Context, jobID string) (store.Journal, error) {
 		return nil, err
 	}
 	return j, nil
-}
-
-// Read implements [store.Store].
-func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[store.Record, error] {
-	return func(yield func(store.Record, error) bool) {
-		dir, err := s.openJob(jobID)
-		if err != nil {
-			yield(store.Record{}, err)
-			return
-		}
-		defer dir.Close()
-		f, err := openRegular(dir, journalName)
-		if err != nil {
-			yield(store.Record{}, noJournal(dir, jobID, err))
-			return
-		}
-		defer f.Close()
-		r := reader{f: f, chain: store.Chain{JobID: jobID}}
-		for {
-			if err := ctx.Err(); err != nil {
-				yield(store.Record{}, fmt.Errorf("read job %s: %w", jobID, err))
-				return
-			}
-			rec, err := r.next(after)
-			if errors.Is(err, io.EOF) {
-				if err := r.emptied(dir); err != nil {
-					yield(store.Record{}, err)
-				}
-				return
-			}
-			if err == nil && rec.Seq <= after {
-				continue
-			}
-			if damaged(err) {
-				recorded, _ := readHead(dir) // without it, the error stays as it is
-				err = r.explain(err, recorded)
-			}
-			if !yield(rec, err) || err != nil && !errors.Is(err, event.ErrUnknownType) {
-				return
-			}
-		}
-	}
 }

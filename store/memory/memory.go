@@ -36,6 +36,7 @@ type job struct {
 var (
 	_ store.Store     = (*Store)(nil)
 	_ store.JobFinder = (*Store)(nil)
+	_ store.Follower  = (*Store)(nil)
 )
 
 // New returns an empty store.
@@ -95,6 +96,36 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 			}
 		}
 	}
+}
+
+// Follow implements [store.Follower].
+func (s *Store) Follow(ctx context.Context, jobID string, wait func() error) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		last := int64(0)
+		for {
+			running := s.isOpen(jobID) // before reading: a writer can add its last records in between
+			for r, err := range s.Read(ctx, jobID, last) {
+				if !yield(r, err) || err != nil && !errors.Is(err, event.ErrUnknownType) {
+					return
+				}
+				last = r.Seq
+			}
+			if !running {
+				return
+			}
+			if err := wait(); err != nil {
+				yield(store.Record{}, fmt.Errorf("follow job %s: %w", jobID, err))
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) isOpen(jobID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.jobs[jobID]
+	return j != nil && j.open
 }
 
 // Jobs implements [store.Store].

@@ -42,6 +42,8 @@ func Run(t *testing.T, empty func(t *testing.T) store.Store) {
 		{"a job whose writer is gone was interrupted", testInterrupted},
 		{"a cancelled context stops readers, but no end of a run", testContext},
 		{"a reader may stop early", testStop},
+		{"a job can be followed to the end of its writer", testFollow},
+		{"an error of the reader ends following", testFollowError},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.run(t, empty(t)) })
