@@ -32,6 +32,7 @@ var libraries = []struct {
 	{"github.com/Microsoft/go-winio", "internal/runtimes/docker/api", "the pipe of a Docker daemon on Windows"},
 	{"golang.org/x/crypto", "internal/runtimes/docker", "authorities for images, where the system has no list of them"},
 	{"github.com/klauspost/compress/zstd", "internal/workspace/snapshot", "compression of stored files"},
+	{"github.com/itchyny/gojq", "internal/jq", "expressions that choose events"},
 	{"github.com/spf13/cobra", "internal/cli/...", "commands"},
 	{"github.com/spf13/pflag", "internal/cli/...", "flags"},
 

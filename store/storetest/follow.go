@@ -46,7 +46,7 @@ func testFollow(t *testing.T, s store.Store) {
 	if want := 2*len(events) - 3; waited != want {
 		t.Errorf("waited %d times, want %d", waited, want)
 	}
-	for range follower.Follow(t.Context(), "job1", wait) { // nobody writes it
+	for range follower.Follow(t.Context(), "job1", wait) { // no process writes it
 	}
 	if want := 2*len(events) - 3; waited != want {
 		t.Errorf("waited for a job that no process writes")
