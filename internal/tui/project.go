@@ -36,9 +36,17 @@ type Project interface {
 	Remember(ctx context.Context, input string) error
 	// Run runs or continues a job and yields its events, including those of streams. When ctx is done,
 	// the job is saved and its last events are still yielded. An error is the last that is yielded.
-	Run(ctx context.Context, task Task, ask engine.Approver) iter.Seq2[event.Event, error]
+	Run(ctx context.Context, task Task, ask Asker) iter.Seq2[event.Event, error]
 	// Resume returns the command that continues a job in a shell.
 	Resume(jobID string) string
+}
+
+// An Asker asks the user. A job calls it while Project.Run is under way.
+type Asker interface {
+	engine.Approver
+	// Confirm asks a question before the job starts: whether it gets what its project asks for. Only
+	// a clear yes counts. The question is clean, and can have many lines.
+	Confirm(ctx context.Context, question string) (bool, error)
 }
 
 // An Expert is one that the user can choose.
@@ -63,8 +71,9 @@ type Job struct {
 // A Checkpoint is a state that a job can return to.
 type Checkpoint struct {
 	ID     string
+	Seq    int64 // of the journal's record after which it stands
 	Step   int
-	At     int64  // milliseconds
+	At     int64  // milliseconds: when the step began
 	Expert string // whose Run it belongs to
 	Files  int    // how many files the step changed; -1 if that is not known
 }

@@ -121,6 +121,29 @@ func run(ctx context.Context, opts *Options) (err error) {
 	return opts.printPatch(changes)
 }
 
+// Write writes what a job changed since a checkpoint. What is in .git is left out.
+func Write(ctx context.Context, h *host.Host, flags files.Flags, jobID, from string, w io.Writer) (err error) {
+	j, err := files.Find(ctx, h, flags, jobID)
+	if err != nil {
+		return err
+	}
+	history, err := j.Load(ctx)
+	if err != nil {
+		return err
+	}
+	first, last, err := (&Options{From: from}).ends(history)
+	if err != nil {
+		return j.Explain(err)
+	}
+	changes, err := restore.Compare(ctx, j.Files, history, first, last, nil)
+	if err != nil {
+		return j.Explain(err)
+	}
+	defer func() { err = errors.Join(err, changes.Close()) }()
+	withoutGit(changes)
+	return changes.WritePatch(lineCleaner{w})
+}
+
 // ends returns the states that are compared.
 func (o *Options) ends(h *engine.History) (from, to engine.FileState, err error) {
 	all := h.Files()
@@ -146,21 +169,22 @@ func (o *Options) ends(h *engine.History) (from, to engine.FileState, err error)
 
 // printPatch prints the changes as git does. A terminal gets no control characters of files.
 func (o *Options) printPatch(changes *restore.Changes) error {
-	inGit := 0
-	changes.List = slices.DeleteFunc(changes.List, func(c snapshot.Change) bool {
-		is := slices.Contains(strings.Split(c.Path, "/"), ".git")
-		if is {
-			inGit++
-		}
-		return is
-	})
-	if inGit > 0 {
+	if inGit := withoutGit(changes); inGit > 0 {
 		fmt.Fprintf(o.Host.Stderr, "perstack: %s in .git changed, too; --stat lists them\n", wording.Count(inGit, "path"))
 	}
 	if !o.Host.StdoutIsTerminal {
 		return changes.WritePatch(o.Host.Stdout)
 	}
 	return changes.WritePatch(lineCleaner{o.Host.Stdout})
+}
+
+// withoutGit leaves out what is in .git, and counts it.
+func withoutGit(changes *restore.Changes) int {
+	all := len(changes.List)
+	changes.List = slices.DeleteFunc(changes.List, func(c snapshot.Change) bool {
+		return slices.Contains(strings.Split(c.Path, "/"), ".git")
+	})
+	return all - len(changes.List)
 }
 
 // A lineCleaner takes control characters out of what is written. It is given whole files.

@@ -52,7 +52,7 @@ func (l *listener) begin(jobID string) {
 // waits says which calls wait for the user's permission, and how to give it.
 func (o *output) waits(r engine.Result) string {
 	if len(r.Waiting) == 0 {
-		return "the answer came when the job had stopped already; resume with: " + o.opts.again(r.JobID)
+		return "the answer came when the job had stopped already; resume with: " + o.opts.Again(r.JobID)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "waiting for your permission for %s:", wording.Count(len(r.Waiting), "tool call"))
@@ -72,7 +72,7 @@ func (o *output) waits(r engine.Result) string {
 	fmt.Fprintf(&text, "\nlook at it with: %s approvals %s%s", command, id, where)
 	fmt.Fprintf(&text, "\nallow it with: %s approve %s %s%s", command, id, call, where)
 	fmt.Fprintf(&text, "\nor deny it with: %s deny %s %s --reason \"...\"%s", command, id, call, where)
-	fmt.Fprintf(&text, "\nthen resume with: %s", o.opts.again(r.JobID))
+	fmt.Fprintf(&text, "\nthen resume with: %s", o.opts.Again(r.JobID))
 	return text.String()
 }
 

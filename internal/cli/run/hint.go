@@ -8,10 +8,10 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// again is the command that resumes a job, ready to be pasted into a shell: it
+// Again is the command that resumes a job, ready to be pasted into a shell: it
 // repeats the flags by which this run found its files, and those that limit it. args
 // come first.
-func (o *Options) again(jobID string, args ...string) string {
+func (o *Options) Again(jobID string, args ...string) string {
 	words := append([]string{"run"}, args...)
 	words = append(words, "--continue-job", jobID)
 	add := func(flag, value string) {
@@ -70,13 +70,13 @@ func (o *Options) again(jobID string, args ...string) string {
 
 // tellHint is the command that continues the job with other words of the user.
 func (o *Options) tellHint(jobID, expertKey string) string {
-	return strings.Replace(o.again(jobID, expertKey, "QUERY"), "QUERY", `"your words"`, 1)
+	return strings.Replace(o.Again(jobID, expertKey, "QUERY"), "QUERY", `"your words"`, 1)
 }
 
 // answerHint is the command that answers a waiting job. A checkpoint is named only if the
 // question was asked there; after a run it is where the job is now.
 func (o *Options) answerHint(jobID, expertKey, checkpointID string) string {
-	hint := o.again(jobID, expertKey, "ANSWER") + " -i"
+	hint := o.Again(jobID, expertKey, "ANSWER") + " -i"
 	if checkpointID != "" {
 		hint += " --resume-from " + terminal.ShellJoin(checkpointID)
 	}

@@ -19,7 +19,7 @@ func TestHintRepeatsFlags(t *testing.T) {
 	o.Host.Command = "perstack"
 	const want = "perstack run --continue-job j --config c.toml --workspace w --storage s --move-workspace --provider anthropic --model m --reasoning-budget high" +
 		" --cassette /a.toml --runtime docker --read-only-workspace --offline --env A --env B --base-image debian:12 --proxy builtin --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
-	if got := o.again("j"); got != want {
+	if got := o.Again("j"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -33,7 +33,7 @@ func TestHintRepeatsSandbox(t *testing.T) {
 	} {
 		o := flags(t, line)
 		o.Host.Command = "perstack"
-		if got := o.again("j"); got != "perstack run --continue-job j"+want {
+		if got := o.Again("j"); got != "perstack run --continue-job j"+want {
 			t.Errorf("%s: %s", line, got)
 		}
 	}

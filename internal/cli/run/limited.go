@@ -55,7 +55,7 @@ func (o *output) limited(r engine.Result) error {
 		key = "maxToolCalls"
 		said = fmt.Sprintf("%.0f of %.0f tool calls are used (maxToolCalls), and the model requested %.0f more, which perstack did not carry out", l.Used, l.Max, l.Needs-l.Used)
 	case event.LimitSnapshot:
-		return fmt.Errorf("stopped: %s, and [snapshots] has mode = %q; resume with: %s", terminal.CleanLine(cmp.Or(l.Why, "the files of the workspace cannot be stored")), job.SnapshotsRequired, o.opts.again(r.JobID))
+		return fmt.Errorf("stopped: %s, and [snapshots] has mode = %q; resume with: %s", terminal.CleanLine(cmp.Or(l.Why, "the files of the workspace cannot be stored")), job.SnapshotsRequired, o.opts.Again(r.JobID))
 	case event.LimitDisk, event.LimitMemory:
 		return o.programs(r, l)
 	case event.LimitDuration:
@@ -67,7 +67,7 @@ func (o *output) limited(r engine.Result) error {
 			l.Max, o.opts.tellHint(r.JobID, o.expert.Key))
 	}
 	if isOwn {
-		return fmt.Errorf("stopped: %s; raise %s of expert %s in perstack.toml and resume with: %s", said, key, o.expert.Key, o.opts.again(r.JobID))
+		return fmt.Errorf("stopped: %s; raise %s of expert %s in perstack.toml and resume with: %s", said, key, o.expert.Key, o.opts.Again(r.JobID))
 	}
 	raised := *o.opts
 	for _, row := range job.AllLimits() {
@@ -77,9 +77,9 @@ func (o *output) limited(r engine.Result) error {
 		}
 	}
 	if said == "" {
-		return fmt.Errorf("stopped by the limit on %s; resume with: %s", terminal.CleanLine(l.Limit), o.opts.again(r.JobID))
+		return fmt.Errorf("stopped by the limit on %s; resume with: %s", terminal.CleanLine(l.Limit), o.opts.Again(r.JobID))
 	}
-	return fmt.Errorf("stopped: %s; resume with: %s", said, raised.again(r.JobID))
+	return fmt.Errorf("stopped: %s; resume with: %s", said, raised.Again(r.JobID))
 }
 
 // programs is about limits of programs in a sandbox. Only perstack.toml can raise them.
@@ -90,7 +90,7 @@ func (o *output) programs(r engine.Result, l *engine.LimitError) error {
 		said, key, allowed = "programs used too much memory", "memory", limits.Memory
 	}
 	return fmt.Errorf("stopped: %s, three times in this run (%s = %q); free some, or raise it in [sandbox] of perstack.toml; resume with: %s",
-		said, key, manifest.FormatBytes(allowed), o.opts.again(r.JobID))
+		said, key, manifest.FormatBytes(allowed), o.opts.Again(r.JobID))
 }
 
 // duration repeats the same limit: the time starts again with every run.
@@ -104,7 +104,7 @@ func (o *output) duration(r engine.Result) error {
 		allowed, says, raises = time.Duration(l.Max*float64(time.Second)), "totalTimeout in [docker]", "perstack.toml"
 	}
 	return fmt.Errorf("stopped: the run reached its time limit of %s (%s); a resumed run has the full time again, and %s can allow more; resume with: %s",
-		manifest.FormatDuration(allowed), says, raises, o.opts.again(r.JobID))
+		manifest.FormatDuration(allowed), says, raises, o.opts.Again(r.JobID))
 }
 
 // tidy rounds an amount to hundredths of a cent: sums of many small amounts collect digits

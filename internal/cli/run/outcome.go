@@ -25,7 +25,7 @@ import (
 // exit code, and in words on standard error when it did not complete.
 func (o *output) end(ctx context.Context, r engine.Result) error {
 	h := o.opts.Host
-	again := o.opts.again(r.JobID)
+	again := o.opts.Again(r.JobID)
 	switch r.Status {
 	case event.StatusCompleted:
 		if o.mode == outputText {
@@ -91,7 +91,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 		}
 		return &host.ExitError{Code: stopped.ExitCode(), Err: fmt.Errorf("stopped (%w) before the Expert began; %s", stopped, kept)}
 	case errors.As(err, &lost):
-		return fmt.Errorf("%w; everything up to there is saved, resume with: %s", err, o.opts.again(lost.JobID))
+		return fmt.Errorf("%w; everything up to there is saved, resume with: %s", err, o.opts.Again(lost.JobID))
 	case errors.As(err, &unusable):
 		return fmt.Errorf("%w; or use --runtime local, which runs without a container", err)
 	case errors.As(err, &waiting):

@@ -167,7 +167,7 @@ func TestQueryLimit(t *testing.T) {
 func TestSizeHints(t *testing.T) {
 	o := flags(t, "--max-workspace-bytes 100")
 	o.Host.Command = "perstack"
-	if got, want := o.again("j"), "perstack run --continue-job j --max-workspace-bytes 100"; got != want {
+	if got, want := o.Again("j"), "perstack run --continue-job j --max-workspace-bytes 100"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	err := outputOf(o, job.Spec{}).limited(engine.Result{JobID: "j", Limit: &engine.LimitError{Limit: event.LimitWorkspace, Used: 150, Max: 100}})
