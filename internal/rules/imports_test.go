@@ -114,11 +114,12 @@ var arrows = []arrow{
 	{".", values + "model skill store/... engine internal/attachment internal/providers internal/restore internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
 	// The parts of the terminal program. They do no I/O, but for the scan of a workspace.
 	{"internal/tui/paint", "internal/columns internal/markdown"},
+	{"internal/tui/match", ""},
 	{"internal/tui/paths", "internal/terminal internal/workspace"},
-	{"internal/tui/edit", "internal/columns internal/terminal internal/tui/paint internal/wording"},
+	{"internal/tui/edit", "internal/columns internal/terminal internal/tui/match internal/tui/paint internal/wording"},
 	{"internal/tui/list", "internal/tui/paint"},
 	{"internal/tui/mention", "internal/tui/paint"},
-	{"internal/tui/pager", "internal/tui/paint"},
+	{"internal/tui/pager", "internal/tui/match internal/tui/paint"},
 
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/jq internal/narrate " +
 		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +

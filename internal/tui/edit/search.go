@@ -2,8 +2,8 @@ package edit
 
 import (
 	"strings"
-	"unicode"
 
+	"github.com/perstack-go/perstack/internal/tui/match"
 	"github.com/perstack-go/perstack/internal/tui/paint"
 )
 
@@ -54,7 +54,7 @@ func (e *Editor) find(back int) {
 	}
 	for ; back <= len(e.past.entries); back++ {
 		entry := cleanEntry(e.past.entries[len(e.past.entries)-back])
-		if begin, _ := index(entry, s.query); begin >= 0 && (back == s.back || entry != s.found) {
+		if begin, _ := match.Index(entry, s.query); begin >= 0 && (back == s.back || entry != s.found) {
 			s.back, s.found = back, entry
 			return
 		}
@@ -76,39 +76,6 @@ func (e *Editor) accept() {
 // cancel ends a search and leaves the input as it was.
 func (e *Editor) cancel() { e.search = nil }
 
-// index finds a query in a text. Capitals count only if the query has one.
-func index(text, query string) (begin, end int) {
-	if strings.ContainsFunc(query, unicode.IsUpper) {
-		if i := strings.Index(text, query); i >= 0 {
-			return i, i + len(query)
-		}
-		return -1, -1
-	}
-	for i := range text {
-		if n, ok := foldPrefix(text[i:], query); ok {
-			return i, i + n
-		}
-	}
-	return -1, -1
-}
-
-// foldPrefix reports whether a text begins with a query in lower case, and how long that is in the text:
-// letters of another case can have another length.
-func foldPrefix(text, query string) (n int, ok bool) {
-	rest := query
-	for i, r := range text {
-		if rest == "" {
-			return i, true
-		}
-		lower := string(unicode.ToLower(r))
-		if !strings.HasPrefix(rest, lower) {
-			return 0, false
-		}
-		rest = rest[len(lower):]
-	}
-	return len(text), rest == ""
-}
-
 // renderSearch draws what is looked for, and below it what was found.
 func (e *Editor) renderSearch(height int) View {
 	s := e.search
@@ -121,7 +88,7 @@ func (e *Editor) renderSearch(height int) View {
 		_, first = paint.Split(first, over+1)
 	}
 	v := View{Lines: []paint.Line{first}, X: min(paint.Width(first), e.laid.space)}
-	begin, end := index(s.found, s.query)
+	begin, end := match.Index(s.found, s.query)
 	rows := e.wrap(s.found, e.laid.space)
 	from := max(min(rowAt(rows, max(begin, 0)), len(rows)-height+1), 0)
 	for _, r := range rows[from:min(from+height-1, len(rows))] {
