@@ -1,6 +1,9 @@
 package event
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/rawjson"
@@ -36,8 +39,35 @@ type Job struct {
 	FinishedAt           int64                    `json:"finishedAt,omitzero"`
 	UpdatedAt            int64                    `json:"updatedAt,omitzero"` // when the newest event happened
 	Imported             *Import                  `json:"imported,omitzero"`  // another program recorded the job
+	Query                string                   `json:"query,omitzero"`     // the beginning of the first one
+	Models               []ModelUse               `json:"models,omitempty"`   // in the order of their first Runs
+	Prices               rawjson.Value            `json:"prices,omitzero"`    // those of the newest Spec, if it states any
+	Open                 map[string]int           `json:"open,omitempty"`     // Runs that have not ended, and the index of their model
 	Unknown              map[string]rawjson.Value `json:",embed"`
 }
+
+// A ModelUse is what a job used of one model.
+type ModelUse struct {
+	Provider string                   `json:"provider"`
+	Model    string                   `json:"model"`
+	Usage    Usage                    `json:"usage"`         // of requests that are not long
+	Long     Usage                    `json:"long,omitzero"` // of requests that read more than [LongRequest] tokens
+	Unknown  map[string]rawjson.Value `json:",embed"`
+}
+
+// LongRequest is how many tokens a request reads before providers ask more for it. It is the same
+// for all models that have such a price.
+const LongRequest = 200_000
+
+// A journal can be forged, so what a [Job] collects is bounded. What is left out of Models has no
+// known cost.
+const (
+	maxModels = 64
+	maxOpen   = 1024
+)
+
+// maxQuery is how many characters of a query a [Job] has. Lists show fewer.
+const maxQuery = 200
 
 // Apply returns j after e. The zero Job is a job of which nothing is known yet.
 //
@@ -49,7 +79,8 @@ func (j Job) Apply(e Event) Job {
 	if j.ID == "" {
 		j.ID, j.StartedAt, j.Status = e.JobID, e.Timestamp, JobRunning
 	}
-	j.UpdatedAt, j.Usage = e.Timestamp, j.Usage.Add(e.Usage())
+	j.UpdatedAt = e.Timestamp
+	j = j.use(e.RunID, e.Usage())
 	switch b := e.Body.(type) {
 	case StartRun:
 		j = j.start(e, b)
@@ -61,12 +92,60 @@ func (j Job) Apply(e Event) Job {
 	if status, ok := e.EndStatus(); ok && (j.CoordinatorRunID == "" || j.CoordinatorRunID == e.RunID) {
 		j = j.end(status, e.Timestamp)
 	}
+	if _, open := j.Open[e.RunID]; open && e.IsTerminal() {
+		j.Open = maps.Clone(j.Open)
+		if delete(j.Open, e.RunID); len(j.Open) == 0 {
+			j.Open = nil // as it is read from a file
+		}
+	}
+	return j
+}
+
+// use adds what a Run used.
+func (j Job) use(runID string, u Usage) Job {
+	j.Usage = j.Usage.Add(u)
+	i, known := j.Open[runID]
+	if !known || i < 0 || i >= len(j.Models) || u.InputTokens == 0 && u.OutputTokens == 0 {
+		return j // an index can be wrong: it comes from a file
+	}
+	j.Models = slices.Clone(j.Models)
+	if m := &j.Models[i]; u.InputTokens > LongRequest {
+		m.Long = m.Long.Add(u)
+	} else {
+		m.Usage = m.Usage.Add(u)
+	}
+	return j
+}
+
+// open notes which model a Run has. A resumed Run can have another one than before.
+func (j Job) open(runID string, b StartRun) Job {
+	i := slices.IndexFunc(j.Models, func(m ModelUse) bool { return m.Provider == b.Provider && m.Model == b.Model })
+	if i < 0 && len(j.Models) == maxModels || len(j.Open) == maxOpen {
+		return j
+	}
+	if i < 0 {
+		i = len(j.Models)
+		j.Models = append(slices.Clip(j.Models), ModelUse{Provider: b.Provider, Model: b.Model})
+	}
+	if j.Open = maps.Clone(j.Open); j.Open == nil {
+		j.Open = make(map[string]int)
+	}
+	j.Open[runID] = i
 	return j
 }
 
 func (j Job) start(e Event, b StartRun) Job {
-	if n := specSteps(b.Spec); n > 0 {
-		j.MaxSteps = n
+	if b.Model != "" {
+		j = j.open(e.RunID, b)
+	}
+	if steps, prices, ok := readSpec(b.Spec); ok {
+		if steps > 0 {
+			j.MaxSteps = steps
+		}
+		j.Prices = prices
+	}
+	if j.Query == "" && b.parent() == nil {
+		j.Query = firstQuery(b.InputMessages)
 	}
 	if j.CoordinatorExpertKey == "" {
 		j.CoordinatorExpertKey = e.ExpertKey
@@ -98,15 +177,34 @@ func (j Job) end(status Status, at int64) Job {
 	return j
 }
 
-// specSteps reads the limit on steps from a recorded Spec; 0 if there is none.
-func specSteps(spec rawjson.Value) int {
+// readSpec reads the limit on steps and the prices from a recorded Spec; ok is false if there is
+// none.
+func readSpec(spec rawjson.Value) (steps int, prices rawjson.Value, ok bool) {
 	var s struct {
 		Limits struct {
 			MaxSteps int `json:"maxSteps"`
 		} `json:"limits"`
+		Prices rawjson.Value `json:"prices"`
 	}
 	if len(spec) == 0 || json.Unmarshal(spec, &s) != nil {
-		return 0 // code that needs the whole Spec reports what is wrong with it
+		return 0, nil, false // code that needs the whole Spec reports what is wrong with it
 	}
-	return s.Limits.MaxSteps
+	return s.Limits.MaxSteps, s.Prices, true
+}
+
+// firstQuery returns the beginning of what the user wrote.
+func firstQuery(messages []*Message) string {
+	for _, m := range messages {
+		if m == nil || m.Type != UserMessage {
+			continue
+		}
+		text, n := FirstText(m.Contents), 0
+		for i := range text {
+			if n++; n > maxQuery {
+				return text[:i]
+			}
+		}
+		return text
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,62 @@ func steps(n int) rawjson.Value {
 }
 
 func tokens(n int) Usage { return Usage{InputTokens: n, OutputTokens: 1, TotalTokens: n + 1} }
+
+// A job knows what each model was used for, and how it began.
+func TestJobModels(t *testing.T) {
+	long := Usage{InputTokens: LongRequest + 1, TotalTokens: LongRequest + 1}
+	said := func(text string) []*Message {
+		return []*Message{{Type: InstructionMessage, Contents: []Part{{Type: TextPart, Text: "Be good."}}}, {Type: UserMessage, Contents: []Part{{Type: TextPart, Text: text}}}}
+	}
+	query := strings.Repeat("é", maxQuery+1)
+	var j, before Job
+	for i, e := range []Event{
+		{RunID: "a", Body: StartRun{Provider: "p", Model: "m", InputMessages: said(query), Spec: rawjson.Value(`{"prices":{"m":{"input":1}}}`)}},
+		{RunID: "a", Body: CallTools{Usage: tokens(5)}},
+		{RunID: "a", Body: StopRunByDelegate{}},
+		{RunID: "b", Body: StartRun{Provider: "p", Model: "n", DelegatedBy: &Parent{RunID: "a"}, InputMessages: said("other")}},
+		{RunID: "b", Body: CallTools{Usage: long}},
+		{RunID: "b", Body: CompleteRun{Usage: tokens(2)}},
+		{RunID: "a", Body: StartRun{Provider: "p", Model: "m", From: &Origin{RunID: "a"}}},
+		{RunID: "a", Body: Retry{Usage: tokens(3)}},
+		{RunID: "c", Body: Retry{Usage: tokens(1)}}, // of a Run whose start is not known
+	} {
+		if i == 5 {
+			before = j
+		}
+		j = j.Apply(e)
+	}
+	want := []ModelUse{{Provider: "p", Model: "m", Usage: tokens(5).Add(tokens(3))}, {Provider: "p", Model: "n", Usage: tokens(2), Long: long}}
+	if diff := cmp.Diff(want, j.Models); diff != "" {
+		t.Error(diff)
+	}
+	if j.Query != strings.Repeat("é", maxQuery) || string(j.Prices) != `{"m":{"input":1}}` {
+		t.Errorf("query %q, prices %s", j.Query, j.Prices)
+	}
+	if diff := cmp.Diff(map[string]int{"a": 0}, j.Open); diff != "" {
+		t.Error(diff)
+	}
+	// Apply is pure: what was folded before is as it was.
+	if before.Models[1].Usage.TotalTokens != 0 || before.Open["b"] != 1 {
+		t.Errorf("an earlier job changed: %+v", before)
+	}
+}
+
+// A forged journal makes no job that grows without end.
+func TestJobIsBounded(t *testing.T) {
+	var j Job
+	for i := range 2 * maxOpen {
+		j = j.Apply(Event{RunID: fmt.Sprint(i), Body: StartRun{Provider: "p", Model: fmt.Sprint(i)}})
+	}
+	if len(j.Models) != maxModels || len(j.Open) > maxOpen {
+		t.Errorf("%d models, %d open Runs", len(j.Models), len(j.Open))
+	}
+	j.Open = map[string]int{"a": 99, "b": -1} // from a file
+	j = j.Apply(Event{RunID: "a", Body: Retry{Usage: tokens(1)}}).Apply(Event{RunID: "b", Body: Retry{Usage: tokens(1)}})
+	if j.Usage.InputTokens != 2 {
+		t.Error(j.Usage)
+	}
+}
 
 func TestJobApply(t *testing.T) {
 	again := tokens(7)
