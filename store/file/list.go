@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/perstack-go/perstack/event"
@@ -16,39 +18,78 @@ import (
 
 // Jobs implements [store.Store]. It reads the summaries, and of each journal only the
 // records that are newer.
+//
+// It reads as few jobs as it can before it yields one, because a list mostly shows the newest of
+// thousands. A job cannot have started after something was last written to its journal. So no job
+// is newer than one that started after all other journals were last written to.
 func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	return func(yield func(store.JobInfo, error) bool) {
-		type entry struct {
-			info store.JobInfo
-			err  error
-		}
 		names, err := s.jobNames()
 		if err != nil {
 			yield(store.JobInfo{}, fmt.Errorf("list jobs: %w", err))
 			return
 		}
-		var entries []entry
-		for _, name := range names {
+		unread := s.byLastWrite(names)
+		var ready []*listed // that were read and not yielded, newest first
+		odd := false        // the times of files say nothing
+		for i, next := range unread {
 			if err := ctx.Err(); err != nil {
 				yield(store.JobInfo{}, fmt.Errorf("list jobs: %w", err))
 				return
 			}
-			info, err := s.FindJob(ctx, name)
+			info, err := s.FindJob(ctx, next.name)
 			if errors.Is(err, store.ErrNotFound) {
 				continue // it was opened and nothing has been recorded yet
 			}
-			info.ID = name
-			entries = append(entries, entry{info, err})
+			info.ID = next.name
+			l := &listed{info, err}
+			at, _ := slices.BinarySearchFunc(ready, l, newestFirst)
+			ready = slices.Insert(ready, at, l)
+			odd = odd || info.StartedAt > next.written
+			for !odd && i+1 < len(unread) && len(ready) > 0 && ready[0].info.StartedAt > unread[i+1].written {
+				if !yield(ready[0].info, ready[0].err) {
+					return
+				}
+				ready = ready[1:]
+			}
 		}
-		slices.SortStableFunc(entries, func(a, b entry) int {
-			return cmp.Or(cmp.Compare(b.info.StartedAt, a.info.StartedAt), cmp.Compare(a.info.ID, b.info.ID))
-		})
-		for _, e := range entries {
-			if !yield(e.info, e.err) {
+		for _, l := range ready {
+			if !yield(l.info, l.err) {
 				return
 			}
 		}
 	}
+}
+
+// A listed job is one that was read for a list.
+type listed struct {
+	info store.JobInfo
+	err  error
+}
+
+func newestFirst(a, b *listed) int {
+	return cmp.Or(cmp.Compare(b.info.StartedAt, a.info.StartedAt), cmp.Compare(a.info.ID, b.info.ID))
+}
+
+// A written job is a directory of jobs, and when its journal was last written to.
+type written struct {
+	name    string
+	written int64 // milliseconds
+}
+
+// byLastWrite sorts jobs by the times of their journals, the newest first. A job of which no time is
+// known comes before all others. The names are not resolved beneath the storage directory: a wrong
+// time changes the order of a list, and nothing is read.
+func (s *Store) byLastWrite(names []string) []written {
+	all := make([]written, len(names))
+	for i, name := range names {
+		all[i] = written{name, math.MaxInt64}
+		if info, err := os.Lstat(filepath.Join(s.dir, jobsName, name, journalName)); err == nil {
+			all[i].written = info.ModTime().UnixMilli()
+		}
+	}
+	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(b.written, a.written) })
+	return all
 }
 
 // JobIDs returns the ids of all jobs, in no order. It reads no journal, so there can be some for
@@ -108,6 +149,12 @@ func fold(ctx context.Context, f *os.File, jobID string, summary position, recor
 	stat, err := f.Stat()
 	if err != nil {
 		return summary.job, err
+	}
+	if stat.Size() == summary.length && summary.length > 0 {
+		chain := store.Chain{JobID: jobID, Head: summary.head}
+		if chain.CheckEnd(recorded.head) == nil {
+			return summary.job, nil // there are no new records
+		}
 	}
 	if stat.Size() >= summary.length {
 		if job, err := foldFrom(ctx, f, jobID, summary, recorded); !damaged(err) {
