@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -107,7 +108,7 @@ func TestSpecIsRecorded(t *testing.T) {
 	if d := cmp.Diff(strict, recorded(first.CheckpointID).Isolation); d != "" {
 		t.Errorf("at the first checkpoint (-want +got)\n%s", d)
 	}
-	if got := recorded("").Input; got != (job.Input{}) {
+	if got := recorded("").Input; !reflect.DeepEqual(got, job.Input{}) {
 		t.Errorf("the input is recorded twice: %+v", got)
 	}
 }

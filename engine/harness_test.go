@@ -279,6 +279,7 @@ type bench struct {
 	approvals            Approvals
 	inbox                *Inbox
 	grantedPaths         func(expertKey, skillName string) []string
+	attached             map[string][]byte
 	lean                 bool
 	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
 	events               []event.Event                                               // of the newest run
@@ -404,6 +405,7 @@ func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 		Inbox:     b.inbox,
 
 		GrantedPaths: b.grantedPaths,
+		Attachments:  b.attached,
 	}
 	if b.container {
 		parts.Container = &Container{}

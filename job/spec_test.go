@@ -25,7 +25,10 @@ func fullSpec() Spec {
 		},
 	}
 	return Spec{
-		JobID: "j", RunID: "r", Input: Input{Query: "q", Continue: true, From: "c", Answer: &event.ToolAnswer{ToolCallID: "t", Text: "yes"}},
+		JobID: "j", RunID: "r", Input: Input{
+			Query: "q", Attachments: []event.Attachment{{Name: "a.png", MIMEType: "image/png", Size: 3, Digest: "sha256:a"}}, Continue: true, From: "c",
+			Answer: &event.ToolAnswer{ToolCallID: "t", Text: "yes"},
+		},
 		Expert: "writer", Experts: []*expert.Expert{e, {Key: "helper", Name: "helper"}}, Project: []string{"writer", "helper"},
 		Settings: Settings{
 			Provider: "anthropic", Model: "m", Setting: expert.Setting{BaseURL: "https://x.example", Headers: map[string]string{"X-Key": "topsecret"}},
@@ -76,7 +79,7 @@ func TestRecordedSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.JobID != "" || got.RunID != "" || got.Input != (Input{}) || !strings.HasPrefix(got.Lock, "sha256:") || got.Workspace.Hidden != nil {
+	if got.JobID != "" || got.RunID != "" || !reflect.DeepEqual(got.Input, Input{}) || !strings.HasPrefix(got.Lock, "sha256:") || got.Workspace.Hidden != nil {
 		t.Errorf("recorded: %+v", got)
 	}
 	if diff := cmp.Diff(spec.Limits, got.Limits); diff != "" {
@@ -204,6 +207,13 @@ func TestCheck(t *testing.T) {
 		{func(s *Spec) { s.Experts = append(s.Experts, s.Experts[1]) }, "two Experts"},
 		{func(s *Spec) { s.Workspace.Dir = "" }, "Spec.Workspace.Dir is empty"},
 		{func(s *Spec) { s.Input = Input{} }, "Spec.Input.Query is empty"},
+		{func(s *Spec) { s.Input.Query = "" }, "Spec.Input.Attachments go with a query"},
+		{func(s *Spec) { s.Input.Attachments = slices.Repeat(s.Input.Attachments, 20) }, ""},
+		{func(s *Spec) { s.Input.Attachments = slices.Repeat(s.Input.Attachments, 21) }, "has 21 attachments; a query can have 20"},
+		{func(s *Spec) { s.Input.Attachments[0].Size = 5 << 20 }, ""},
+		{func(s *Spec) { s.Input.Attachments[0].Size = 5<<20 + 1 }, `"a.png" in Spec.Input is empty, or larger than 5 MiB`},
+		{func(s *Spec) { s.Input.Attachments[0].Size = 0 }, "is empty"},
+		{func(s *Spec) { s.Input.Attachments[0].Name = "" }, "has no name"},
 		{func(s *Spec) { s.Runtime = "moon" }, `"moon" is unknown`},
 		{func(s *Spec) { s.Limits.MaxSteps = -5 }, "maxSteps is not a limit"},
 		{func(s *Spec) { s.Limits.MaxCost = math.NaN() }, "maxCost is not a limit"},

@@ -2,7 +2,9 @@ package modeltest
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +60,7 @@ func mediaCases() []Case {
 			Any: []string{note, "Three open points.", leftOut},
 		})},
 		{Name: "more images than a request takes", Skip: heavy, Check: checkAlbum},
+		{Name: "what would be left out is known before", Check: checkMedia},
 		{Name: "an image by address", Golden: true, Talk: func(w Traits) Talk {
 			return shown(w.ImageURL, "https://pictures.internal/a.png", byUser(link(event.ImageURLPart, "image/png", "https://pictures.internal/a.png")))
 		}},
@@ -65,6 +68,65 @@ func mediaCases() []Case {
 		{Name: "an address of a tool goes nowhere", Talk: Always(shown(false, "intranet.example", byTool(
 			link(event.ImageURLPart, "image/png", inside), link(event.FileURLPart, "application/pdf", "https://intranet.example/a.pdf"))))},
 		{Name: "an address that is not of the web", Talk: Always(shown(false, "passwd", byUser(link(event.FileURLPart, "application/pdf", "file:///etc/passwd"))))},
+	}
+}
+
+// checkMedia asks whether a message can be sent, and sends it: the model says no if, and only if,
+// something is left out. So a file that a user attaches is never left out in silence.
+func checkMedia(t *testing.T, s *Subject) {
+	sized := func(head string, size int) string {
+		data, err := base64.StdEncoding.DecodeString(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.StdEncoding.EncodeToString(append(data, strings.Repeat(" ", size-len(data))...))
+	}
+	for name, tt := range map[string]struct {
+		parts []event.Part
+		taken bool // by what is known of the wire; anything goes if any is set
+		any   bool
+	}{
+		"nothing":         {parts: nil, taken: true},
+		"an image":        {parts: []event.Part{image("image/png", png)}, taken: s.Image},
+		"a PDF":           {parts: []event.Part{file("application/pdf", pdf)}, taken: s.PDF},
+		"text":            {parts: []event.Part{file("text/plain", note)}, taken: true},
+		"another image":   {parts: []event.Part{image("image/gif", "R0lGODlhAQABAAAAACw=")}, any: true},
+		"a large image":   {parts: []event.Part{image("image/png", sized(png, 4_500_000))}, any: true},
+		"a large PDF":     {parts: []event.Part{file("application/pdf", sized(pdf, 5_000_000))}, any: true},
+		"six PDFs":        {parts: slices.Repeat([]event.Part{file("application/pdf", pdf)}, 6), any: true},
+		"twenty images":   {parts: slices.Repeat([]event.Part{image("image/png", png)}, 20), taken: s.Image},
+		"something else":  {parts: []event.Part{file("application/zip", "UEsDBA==")}},
+		"an archive last": {parts: []event.Part{file("text/plain", note), file("application/zip", "UEsDBA==")}},
+	} {
+		server, root := Serve(t, "[[turn]]\ntext = \"Seen.\"\n")
+		m := s.Open(t, Place{Root: root})
+		checker, ok := m.(model.MediaChecker)
+		if !ok {
+			t.Fatalf("%T does not know what it can be sent", m)
+		}
+		err := checker.CheckMedia("e", tt.parts)
+		if err != nil {
+			if refused, ok := errors.AsType[*model.MediaError](err); !ok || refused.Part >= len(tt.parts) || refused.Why == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if !tt.any && (err == nil) != tt.taken {
+			t.Errorf("%s: %v, want it to be taken: %v", name, err, tt.taken)
+		}
+		req := &model.Request{Messages: User(append([]event.Part{Text("Look:")}, tt.parts...)...)(nil)}
+		if got, _, err := Ask(t.Context(), t, m, req); err != nil || got.Text != "Seen." {
+			t.Errorf("%s: %q, %v", name, got.Text, err)
+			continue
+		}
+		if left := strings.Contains(string(server.Requests()[0].Raw), leftOut); left != (err != nil) {
+			t.Errorf("%s: that something is left out is %v, and the model said: %v", name, left, err)
+		}
+	}
+	// What all images have together is bounded, too: no provider takes a request of 100 MB.
+	_, root := Serve(t, "[[turn]]\ntext = \"Seen.\"\n")
+	many := slices.Repeat([]event.Part{image("image/png", sized(png, 3_500_000))}, 20)
+	if err := s.Open(t, Place{Root: root}).(model.MediaChecker).CheckMedia("e", many); err == nil {
+		t.Error("images of 70 MB are taken")
 	}
 }
 

@@ -3,6 +3,7 @@ package docker
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -94,8 +95,8 @@ func (r *runner) document(on *Site) (*hostlink.Document, error) {
 	return d, nil
 }
 
-// maxAttached is how much of a line attachments can take. They go into the container in one, and come
-// back in that of the first event.
+// maxAttached is how much of a line attachments can take. All of them go into the container in one,
+// and come back in that of the first event.
 const maxAttached = hostlink.MaxLine * 3 / 4
 
 // checkAttachments refuses files that the model cannot be sent, or that are too large for a container,
@@ -106,10 +107,12 @@ func (r *runner) checkAttachments() error {
 	}
 	size, quoted := 0, []byte(nil)
 	for i, a := range r.spec.Input.Attachments {
+		back := 0
 		for _, p := range a.Parts(i+1, r.parts.Attachments[a.Digest]) {
 			quoted, _ = jsontext.AppendQuote(quoted[:0], p.Text) // it is valid
-			size += len(quoted) + len(p.EncodedData)
+			back += len(quoted) + len(p.EncodedData)
 		}
+		size += max(base64.StdEncoding.EncodedLen(int(a.Size)), back)
 	}
 	if size > maxAttached {
 		return fmt.Errorf("the attachments have %s as they are sent, and a container takes %s; leave some out, or use the runtime local", wording.Bytes(int64(size)), wording.Bytes(maxAttached))
