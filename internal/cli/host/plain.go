@@ -22,7 +22,7 @@ func (h *Host) Colors() bool { return h.Getenv("NO_COLOR") == "" && h.Getenv("TE
 
 type plainWriter struct{ w io.Writer }
 
-var symbols = strings.NewReplacer("●", "*", "○", "o", "…", "~", "└", "`", "├", "|", "│", "|", "─", "-", "→", ">", "█", "#", "░", ".", "✓", "+", "✗", "x")
+var symbols = strings.NewReplacer("●", "*", "○", "o", "…", "~", "└", "`", "├", "|", "│", "|", "─", "-", "→", ">", "█", "#", "░", ".", "✓", "+", "✗", "x", "•", "-")
 
 func (p plainWriter) Write(data []byte) (int, error) {
 	if _, err := io.WriteString(p.w, symbols.Replace(string(data))); err != nil {

@@ -51,8 +51,12 @@ type Options struct {
 	// with their result, what delegates returned, ids of Runs, and every row without
 	// regard to whose Run it belongs to.
 	Record bool
+	// Texts shows all of what the user and models wrote, and all of an error.
+	Texts bool
 	// Whole cuts nothing, and adds the arguments and the whole result of each call.
 	Whole bool
+	// Markdown lays out what models wrote. It needs a Width.
+	Markdown bool
 	// Redact takes secrets out of text; nil leaves it. Events hold none but those that
 	// a model or the user wrote.
 	Redact func(string) string
@@ -89,6 +93,11 @@ func (p *Printer) Print(rows []narrate.Row) error {
 	for _, r := range rows {
 		bar = p.row(r)
 	}
+	return p.flush(bar)
+}
+
+// flush writes the lines of an event, and then a line that will be drawn again.
+func (p *Printer) flush(bar string) error {
 	if p.out.WriteString(bar); p.out.Len() == 0 {
 		return nil
 	}
@@ -103,28 +112,52 @@ func (p *Printer) Print(rows []narrate.Row) error {
 	return nil
 }
 
+// Note prints a dim line beside the rows of the Run that r belongs to.
+func (p *Printer) Note(r narrate.Row, text string) error {
+	p.out.Reset()
+	p.dim(p.enter(r), text)
+	return p.flush("")
+}
+
+// Shows reports whether r is drawn as a row. Of what is running, only notes are printed.
+func (p *Printer) Shows(r narrate.Row) bool {
+	running := r.State == narrate.Running
+	switch {
+	case p.opts.Record:
+		return r.Kind != narrate.Tool || !running
+	case r.Repeats, r.State == narrate.Pending, r.Minor && !p.opts.Verbose:
+		return false
+	case r.Kind == narrate.Delegate:
+		return running // its answer has a row in its own Run
+	case r.Kind == narrate.Tool:
+		return !running
+	case p.opts.Verbose:
+		return true
+	case r.Kind == narrate.Skill:
+		return !running
+	case r.Kind == narrate.Image:
+		return r.State == narrate.Failed
+	case r.Kind == narrate.Network:
+		return isPowerOfTen(r.Times) // a program that tries again and again must not fill the screen
+	}
+	return true
+}
+
 // row prints a row, if this is the time to show it. What it returns is a line to be drawn
 // again, so without an end.
 func (p *Printer) row(r narrate.Row) (bar string) {
-	tool, running := r.Kind == narrate.Tool, r.State == narrate.Running
+	running := r.State == narrate.Running
 	switch {
-	case p.opts.Record:
-		if !tool || !running {
-			p.draw(r)
-		}
-	case r.Repeats, r.State == narrate.Pending, r.Minor && !p.opts.Verbose:
-	case r.Kind == narrate.Delegate && !running: // its answer has a row in its own Run
-	case tool && running:
-		p.running(r)
-	case r.Kind == narrate.Skill && running && !p.opts.Verbose:
-		p.starting(r, "skill "+r.Summary+":")
-	case r.Kind == narrate.Image && r.State != narrate.Failed && !p.opts.Verbose:
-		return p.progress(r)
-	case r.Kind == narrate.Network && !p.opts.Verbose && !isPowerOfTen(r.Times):
-		// A program that tries again and again must not fill the screen.
-	default:
+	case p.Shows(r):
 		delete(p.watches, r.ID)
 		p.draw(r)
+	case p.opts.Record, r.Repeats, r.Minor:
+	case r.Kind == narrate.Tool && running:
+		p.running(r)
+	case r.Kind == narrate.Skill && running:
+		p.starting(r, "skill "+r.Summary+":")
+	case r.Kind == narrate.Image:
+		return p.progress(r)
 	}
 	return ""
 }

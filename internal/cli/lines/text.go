@@ -43,7 +43,11 @@ func (p *Printer) body(r narrate.Row, before int) []line {
 	}
 	var lines []line
 	for _, t := range texts {
-		lines = append(lines, p.text(t, before)...)
+		if p.opts.Markdown && p.opts.Width > 0 && (r.Kind == narrate.Message || r.Kind == narrate.Result) {
+			lines = append(lines, p.markdown(t, before)...)
+		} else {
+			lines = append(lines, p.text(t, before)...)
+		}
 	}
 	for _, remedy := range Remedies(r.Remedy) {
 		lines = append(lines, p.text(narrate.Text{Text: remedy, Show: narrate.Whole}, before)...)
@@ -64,10 +68,7 @@ func (p *Printer) text(t narrate.Text, before int) []line {
 	case narrate.Bad:
 		c = red
 	}
-	show := t.Show
-	if p.opts.Whole || p.opts.Record && show == narrate.First {
-		show = narrate.Whole
-	}
+	show := p.show(t)
 	if show == narrate.Whole || show == narrate.Prose {
 		return p.prose(t.Text, mark, c, before, show)
 	}
@@ -91,6 +92,15 @@ func (p *Printer) text(t narrate.Text, before int) []line {
 		lines = append(lines, line{p.fit(mark+p.hide(strings.TrimRight(l, "\r")), before), c})
 	}
 	return more(lines, len(all)-most)
+}
+
+// show says how much of a text is shown.
+func (p *Printer) show(t narrate.Text) narrate.Show {
+	written := t.Show == narrate.Prose && t.Style != narrate.Quiet // thoughts are quiet
+	if p.opts.Whole || p.opts.Record && t.Show == narrate.First || p.opts.Texts && (written || t.Show == narrate.First) {
+		return narrate.Whole
+	}
+	return t.Show
 }
 
 // prose returns text that is wrapped: the first lines, or all of them.
