@@ -38,6 +38,9 @@ var libraries = []struct {
 
 	{"github.com/google/go-cmp", "", "differences in tests"},
 	{"github.com/moby/moby/client", "", "another client for Docker daemons, in tests"},
+	{"github.com/charmbracelet/x/ansi", "", "control sequences of terminals"},
+	{"github.com/charmbracelet/x/vt", "", "a terminal emulator, in tests"},
+	{"github.com/charmbracelet/ultraviolet", "", "what its screens consist of"},
 	{"github.com/containerd/errdefs", "", "what the errors of that client mean"},
 	{"github.com/rogpeppe/go-internal", "", "test scripts"},
 	{"pgregory.net/rapid", "", "property tests"},

@@ -23,7 +23,7 @@ type Answer struct {
 // OnTerminal runs cmd with a pseudo terminal as its standard streams, and returns what
 // it wrote there and how it ended. The answers are given one after the other.
 func OnTerminal(cmd *exec.Cmd, answers ...Answer) ([]byte, error) {
-	screen, keyboard, err := openTerminal()
+	screen, keyboard, err := OpenTerminal()
 	if err != nil {
 		return nil, fmt.Errorf("open a pseudo terminal: %w", err)
 	}
@@ -68,13 +68,13 @@ func OnTerminal(cmd *exec.Cmd, answers ...Answer) ([]byte, error) {
 	}
 }
 
-// openTerminal returns both ends of a new pseudo terminal.
-func openTerminal() (screen, keyboard *os.File, err error) {
-	screen, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+// OpenTerminal returns both ends of a new pseudo terminal. Closing one ends reads of it.
+func OpenTerminal() (screen, keyboard *os.File, err error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	fd := int(screen.Fd())
+	screen = os.NewFile(uintptr(fd), "/dev/ptmx")
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
