@@ -4,9 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/yuin/goldmark/ast"
-	east "github.com/yuin/goldmark/extension/ast"
-
 	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -14,7 +11,6 @@ import (
 // A layout makes the lines of one block, and of the blocks in it.
 type layout struct {
 	opts   Options
-	source []byte
 	lines  []Line
 	margin []Span // before each line
 	marker []Span // before the next line instead; nil if there is none
@@ -23,21 +19,18 @@ type layout struct {
 // maxDepth is how deep quotes and lists are nested at most; what is deeper is not indented further.
 const maxDepth = 8
 
-func (l *layout) document(source string) {
-	l.source = []byte(terminal.Clean(source))
-	l.children(parse(l.source), true, 0)
-}
+func (l *layout) document(source string) { l.blocks(parse(terminal.Clean(source)), true, 0) }
 
-// children lays out the blocks in a node, with a blank line between two of them if apart is set.
-func (l *layout) children(n ast.Node, apart bool, depth int) {
+// blocks lays out blocks, with a blank line between two of them if apart is set.
+func (l *layout) blocks(nodes []node, apart bool, depth int) {
 	first := true
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+	for _, n := range nodes {
 		before := len(l.lines)
 		if !first && apart {
 			l.put(nil)
 		}
 		from := len(l.lines)
-		if l.block(c, depth); len(l.lines) == from { // it shows nothing
+		if l.block(n, depth); len(l.lines) == from { // it shows nothing
 			l.lines = l.lines[:before]
 			continue
 		}
@@ -45,26 +38,25 @@ func (l *layout) children(n ast.Node, apart bool, depth int) {
 	}
 }
 
-func (l *layout) block(n ast.Node, depth int) {
-	switch n := n.(type) {
-	case *ast.Heading:
-		l.prose(l.inline(n, Bold))
-	case *ast.Paragraph, *ast.TextBlock:
-		l.prose(l.inline(n, 0))
-	case *ast.List:
+func (l *layout) block(n node, depth int) {
+	switch n.kind {
+	case heading:
+		l.prose(inline(n.text, Bold))
+	case paragraph:
+		l.prose(inline(n.text, 0))
+	case list:
 		l.list(n, depth)
-	case *ast.Blockquote:
-		l.within(l.mark("│ ", "| "), nil, depth, func(depth int) { l.children(n, true, depth) })
-	case *ast.FencedCodeBlock, *ast.CodeBlock:
-		l.code(l.raw(n), "  ")
-	case *ast.ThematicBreak:
+	case quote:
+		l.within(l.mark("│ ", "| "), nil, depth, func(depth int) { l.blocks(n.inner, true, depth) })
+	case code:
+		l.code(n.text, "  ")
+	case rule:
 		l.put([]Span{{strings.Repeat(l.choose("─", "-"), min(l.space(), 40)), Quiet}})
-	case *ast.HTMLBlock:
-		l.code(l.raw(n)+l.closing(n), "")
-	case *east.Table:
+	case comment:
+		l.code(n.text, "")
+	case table:
 		l.table(n)
-	default:
-		l.children(n, true, depth)
+	case item: // a list lays it out
 	}
 }
 
@@ -91,20 +83,18 @@ func (l *layout) first() []Span {
 	return l.margin
 }
 
-func (l *layout) list(n *ast.List, depth int) {
-	number := n.Start
-	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+func (l *layout) list(n node, depth int) {
+	for i, item := range n.inner {
 		mark := l.choose("•", "-") + " "
-		if n.IsOrdered() {
-			mark = strconv.Itoa(number) + ". "
-			number++
+		if n.ordered {
+			mark = strconv.Itoa(n.start+i) + ". "
 		}
-		if !n.IsTight && item != n.FirstChild() {
+		if !n.tight && i > 0 {
 			l.put(nil)
 		}
 		from := len(l.lines)
 		l.within(Span{strings.Repeat(" ", columns.Of(mark)), 0}, []Span{{mark, 0}}, depth, func(depth int) {
-			l.children(item, !n.IsTight, depth)
+			l.blocks(item.inner, !n.tight, depth)
 			if len(l.lines) == from { // an empty item
 				l.put([]Span{})
 			}
@@ -154,17 +144,6 @@ func (l *layout) code(source, indent string) {
 			l.put([]Span{{indent + part, Code}})
 		}
 	}
-}
-
-// raw returns the lines of a node as they are written.
-func (l *layout) raw(n ast.Node) string { return string(n.Lines().Value(l.source)) }
-
-// closing returns the last line of an HTML block, which its lines do not have.
-func (l *layout) closing(n *ast.HTMLBlock) string {
-	if !n.HasClosure() {
-		return ""
-	}
-	return string(n.ClosureLine.Value(l.source))
 }
 
 func (l *layout) choose(mark, ascii string) string {

@@ -12,12 +12,6 @@ package markdown
 import (
 	"strings"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
-
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -115,11 +109,4 @@ func (s *Stream) lay(blocks []block) (lines []Line) {
 		lines = append(lines, one.lines...)
 	}
 	return lines
-}
-
-var reader = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
-
-// parse parses clean text.
-func parse(source []byte) ast.Node {
-	return reader.Parse(text.NewReader(source), parser.WithContext(parser.NewContext()))
 }

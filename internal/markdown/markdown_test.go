@@ -17,8 +17,8 @@ func shown(lines []Line) string {
 	for _, l := range lines {
 		for _, s := range l {
 			mark := ""
-			for style, letter := range map[Style]string{Bold: "B", Italic: "I", Code: "C", Struck: "S", Quiet: "Q"} {
-				if s.Style&style != 0 {
+			for i, letter := range []string{"B", "I", "C", "S", "Q"} {
+				if s.Style&(1<<i) != 0 {
 					mark += letter
 				}
 			}
@@ -41,6 +41,17 @@ func TestRender(t *testing.T) {
 		{"a long word", "a https://example.com/a/very/long/path", "a\nhttps://example.com/\na/very/long/path\n"},
 		{"heading", "# Title *now*\ntext", "{B Title }{BI now}\n\ntext\n"},
 		{"styles", "**b** *i* `c \\*` ~~s~~", "{B b} {I i} {C c \\*} {S s}\n"},
+		{"marks that are text", "2 * 3 * 4 **a snake_case_name ~x~ [a] (b) !c", "2 * 3 * 4 **a\nsnake_case_name ~x~\n[a] (b) !c\n"},
+		{"nested marks", "***a*** **b *c* d**", "{BI a} {B b }{BI c}{B  d}\n"},
+		{"a mark of another kind", "*a _b* c_", "{I a _b} c_\n"},
+		{"a link in marks", "**[a *b*](x)**", "{B a }{BI b}{BQ  (x)}\n"},
+		{"marks across a link", "*a [b*](c)", "*a b*{Q  (c)}\n"},
+		{"image", "![a](b.png \"t\") [](c)", "a{Q  (b.png)} {Q c}\n"},
+		{"code with backticks", "`` a`b `` ` c", "{C a`b} ` c\n"},
+		{"underlined", "a\n===\nb\n---", "{B a}\n\n{B b}\n"},
+		{"numbers", "7) a\n8) b\n1. c", "7. a\n8. b\n\n1. c\n"},
+		{"a list after text", "a\n- b\n3. c", "a\n\n• b\n\n3. c\n"},
+		{"a bar in a table", "a | b\n-|-\n`x\\|y` |", "{B a}    {B b}\n{Q ───  ─}\n{C x|y}\n"},
 		{"escapes", `\*a\* &amp; &lt;b&gt; &#27;[2J`, "*a* & <b> [2J\n"},
 		{"link", "[a](https://b.example) <https://c.example>", "a\n{Q (https://b.example)}\nhttps://c.example\n"},
 		{"hard break", "a  \nb\\\nc", "a\nb\nc\n"},
@@ -72,6 +83,36 @@ func TestASCII(t *testing.T) {
 	got := shown(Render("- a\n\n> b\n\n---\n\n|a|\n|-|\n|b|", Options{Width: 20, ASCII: true}))
 	if want := "- a\n\n{Q | }b\n\n{Q --------------------}\n\n{B a}\n{Q -}\nb\n"; got != want {
 		t.Error(cmp.Diff(want, got))
+	}
+}
+
+// Long lines are finished piece by piece, wherever the pieces end, and nothing of them is lost.
+func TestLongLines(t *testing.T) {
+	o := Options{Width: 50}
+	for _, source := range []string{strings.Repeat("a ", 20<<10), "- " + strings.Repeat("*a_[", 9<<10) + "\n```\n" + strings.Repeat("日", 9<<10), strings.Repeat("- a\n", 20<<10)} {
+		s := NewStream(o)
+		var got []Line
+		most := 0
+		for rest := source; rest != ""; {
+			n := min(777, len(rest))
+			got = append(got, s.Write(rest[:n])...)
+			rest = rest[n:]
+			most = max(most, len(s.Open()))
+		}
+		got = append(got, s.Close()...)
+		if d := cmp.Diff(Render(source, o), got); d != "" {
+			t.Errorf("-whole +stream\n%s", d)
+		}
+		if most > maxBlock/2 {
+			t.Errorf("%d lines were open", most)
+		}
+		var all strings.Builder
+		for _, l := range got {
+			all.WriteString(l.Text())
+		}
+		if want := strings.Count(source, "a") + strings.Count(source, "日"); strings.Count(all.String(), "a")+strings.Count(all.String(), "日") != want {
+			t.Error("some of it is lost")
+		}
 	}
 }
 

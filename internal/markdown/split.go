@@ -1,6 +1,9 @@
 package markdown
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A block is text that is laid out by itself.
 type block struct {
@@ -25,6 +28,9 @@ func (p *splitter) add(piece string) (done []block) {
 	for {
 		head, rest, ended := strings.Cut(piece, "\n")
 		p.line.WriteString(head)
+		for p.line.Len() > maxLine {
+			done = append(done, p.cut()...)
+		}
 		if !ended {
 			return done
 		}
@@ -35,11 +41,37 @@ func (p *splitter) add(piece string) (done []block) {
 	}
 }
 
+const (
+	maxLine  = 16 << 10
+	maxBlock = 32 << 10
+)
+
+// cut ends the block within a line that is too long, between two words if possible. The block that
+// is open is laid out again with each piece, and must stay small.
+func (p *splitter) cut() []block {
+	line := p.line.String()
+	end := maxLine
+	if blank := strings.LastIndexByte(line[:maxLine], ' '); blank > maxLine/2 {
+		end = blank + 1
+	} else {
+		for !utf8.RuneStart(line[end]) && end > maxLine-utf8.UTFMax {
+			end--
+		}
+	}
+	p.line.Reset()
+	p.line.WriteString(line[end:])
+	if p.opener != "" {
+		return []block{{text: line[:end], isCode: true}}
+	}
+	done := p.take(line[:end])
+	return append(done, p.flush()...)
+}
+
 // take takes a complete line.
 func (p *splitter) take(line string) (done []block) {
 	bare := strings.TrimSpace(line)
 	if p.opener != "" {
-		if strings.HasPrefix(bare, p.opener) && strings.Trim(bare, p.opener[:1]) == "" {
+		if closes(bare, p.opener) {
 			p.opener = ""
 			return nil
 		}
@@ -47,7 +79,7 @@ func (p *splitter) take(line string) (done []block) {
 	}
 	if p.continues(line, bare) {
 		p.keep(line, bare)
-		return nil
+		return p.bound(nil)
 	}
 	done = p.flush()
 	if opener := openerOf(line); opener != "" {
@@ -56,7 +88,7 @@ func (p *splitter) take(line string) (done []block) {
 	}
 	p.list = isItem(bare)
 	p.keep(line, bare)
-	return done
+	return p.bound(done)
 }
 
 // continues reports whether a line belongs to the present block.
@@ -79,6 +111,14 @@ func (p *splitter) keep(line, bare string) {
 	if p.text.Len() > 0 || bare != "" {
 		p.text.WriteString(line + "\n")
 	}
+}
+
+// bound ends a block that is too long.
+func (p *splitter) bound(done []block) []block {
+	if p.text.Len() > maxBlock {
+		done = append(done, p.flush()...)
+	}
+	return done
 }
 
 // flush returns the present block.
@@ -105,32 +145,4 @@ func (p *splitter) end() (done []block) {
 		done = p.add("\n")
 	}
 	return append(done, p.flush()...)
-}
-
-// openerOf returns the characters that begin a code block; empty if the line does not.
-func openerOf(line string) string {
-	bare := strings.TrimLeft(line, " ")
-	if len(line)-len(bare) > 3 || bare == "" || bare[0] != '`' && bare[0] != '~' {
-		return ""
-	}
-	n := len(bare) - len(strings.TrimLeft(bare, bare[:1]))
-	if n < 3 || bare[0] == '`' && strings.Contains(bare[n:], "`") {
-		return ""
-	}
-	return bare[:n]
-}
-
-// isItem reports whether a line begins an item of a list.
-func isItem(bare string) bool {
-	digits := strings.TrimLeft(bare, "0123456789")
-	switch {
-	case len(digits) < len(bare) && len(bare)-len(digits) <= 9:
-		bare = digits
-		if !strings.HasPrefix(bare, ".") && !strings.HasPrefix(bare, ")") {
-			return false
-		}
-	case bare == "" || !strings.Contains("-*+", bare[:1]):
-		return false
-	}
-	return len(bare) == 1 || bare[1] == ' ' || bare[1] == '\t'
 }

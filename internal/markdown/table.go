@@ -3,28 +3,24 @@ package markdown
 import (
 	"strings"
 
-	east "github.com/yuin/goldmark/extension/ast"
-
 	"github.com/perstack-go/perstack/internal/columns"
 )
 
 // table aligns the entries of a table. If they do not fit, each row is a list of its entries with their
 // headings.
-func (l *layout) table(n *east.Table) {
+func (l *layout) table(n node) {
 	var rows [][][]Span
-	var widths []int
-	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
-		var row [][]Span
+	widths := make([]int, len(n.right))
+	for i, texts := range n.rows {
 		style := Style(0)
-		if len(rows) == 0 {
+		if i == 0 {
 			style = Bold
 		}
-		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
-			entry := flat(l.inline(c, style))
-			if row = append(row, entry); len(row) > len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[len(row)-1] = max(widths[len(row)-1], width(entry))
+		var row [][]Span
+		for j, text := range texts {
+			entry := flat(inline(text, style))
+			row = append(row, entry)
+			widths[j] = max(widths[j], width(entry))
 		}
 		rows = append(rows, row)
 	}
@@ -46,12 +42,12 @@ func (l *layout) table(n *east.Table) {
 	}
 }
 
-func (l *layout) aligned(n *east.Table, rows [][][]Span, widths []int) {
+func (l *layout) aligned(n node, rows [][][]Span, widths []int) {
 	for i, row := range rows {
 		var line []Span
 		for j, entry := range row {
 			blanks := strings.Repeat(" ", widths[j]-width(entry))
-			if n.Alignments[j] == east.AlignRight {
+			if n.right[j] {
 				line = append(append(line, Span{blanks, 0}), entry...)
 			} else {
 				line = append(append(line, entry...), Span{blanks, 0})

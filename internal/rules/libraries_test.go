@@ -16,7 +16,6 @@ var libraries = []struct {
 	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay internal/providers/replay/turns", "TOML"},
 	{"golang.org/x/text", "internal/filename internal/columns", "Unicode forms of names, widths of characters"},
 	{"charm.land/bubbletea/v2", "internal/tui/...", "the screen and the keys of the full-screen program"},
-	{"github.com/yuin/goldmark", "internal/markdown", "Markdown"},
 	{"github.com/clipperhouse/uax29", "internal/columns", "where one character ends and the next begins, as the terminal library sees it"},
 	{"golang.org/x/sys", "internal/filelock internal/opendir internal/workspace/... internal/sandbox/... internal/owner internal/protect store/file internal/cli/answers internal/cli/host internal/cli/prompt", "system calls"},
 	{"golang.org/x/net/publicsuffix", "internal/netaddr", "below which domains anybody can have a name"},
