@@ -118,7 +118,7 @@ var arrows = []arrow{
 	{"internal/tui/paths", "internal/terminal internal/workspace"},
 	{"internal/tui/edit", "internal/columns internal/terminal internal/tui/match internal/tui/paint internal/wording"},
 	{"internal/tui/list", "internal/tui/paint"},
-	{"internal/tui/mention", "internal/tui/paint"},
+	{"internal/tui/mention", "internal/columns internal/tui/paint"},
 	{"internal/tui/pager", "internal/tui/match internal/tui/paint"},
 
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/jq internal/narrate " +

@@ -14,10 +14,12 @@ import (
 	"github.com/perstack-go/perstack/internal/markdown"
 )
 
-// Lines and their spans are those of Markdown.
 type (
-	Line  = markdown.Line
-	Span  = markdown.Span
+	// A Line is a line of Markdown.
+	Line = markdown.Line
+	// A Span is text in one style.
+	Span = markdown.Span
+	// A Style says how a text is set. Styles add up.
 	Style = markdown.Style
 )
 
