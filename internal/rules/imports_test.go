@@ -49,6 +49,7 @@ var arrows = []arrow{
 	{"internal/netaddr", "internal/wording"},
 	{"internal/env", "internal/userfile"},
 	{"internal/state", "internal/privatefile internal/terminal internal/userfile"},
+	{"internal/inputs", "internal/filelock internal/opendir internal/privatefile internal/secret internal/userfile"},
 	{"internal/toml", "internal/wording"},
 	{"internal/protect", "internal/owner internal/privatefile internal/state internal/terminal internal/userfile internal/workspace"},
 	{"internal/attachment", values + "internal/userfile internal/wording internal/workspace"},

@@ -8,6 +8,7 @@
 //	    files/                         states of workspaces (package workspace/snapshot)
 //	    skills/                        a directory for each skill, for its data (package skills)
 //	    protect/                       trusted files that jobs changed (package protect)
+//	    inputs.jsonl                   what the user typed (package inputs)
 //	<state>/storage/<hash>             the path of a directory that the user chose for a history
 //	<state>/workspaces/<hash>          the lock of a workspace (package restore)
 //	<state>/remote/<hash>/             one directory for each perstack.toml that was fetched
@@ -100,6 +101,14 @@ func (p Project) Skills() string {
 		return ""
 	}
 	return filepath.Join(p.State, "skills")
+}
+
+// Inputs returns the file with what the user typed; "" if there is no place.
+func (p Project) Inputs() string {
+	if p.State == "" {
+		return ""
+	}
+	return filepath.Join(p.State, "inputs.jsonl")
 }
 
 // Caches returns where sandboxes of the project keep what commands write to caches of tools; ""

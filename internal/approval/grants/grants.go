@@ -241,16 +241,11 @@ func (f File) change(ctx context.Context, to func([]Grant) ([]Grant, error)) err
 func take(ctx context.Context, f *os.File) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		if ok, err := filelock.Try(f, true); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.New("another process changes them, and does not end")
-		case <-time.After(10 * time.Millisecond):
-		}
+	err := filelock.Wait(ctx, f)
+	if ctx.Err() != nil {
+		return errors.New("another process changes them, and does not end")
 	}
+	return err
 }
 
 func newID() string {
