@@ -1,8 +1,9 @@
 // Package history finds recorded jobs, runs and checkpoints by their ids, or by the beginning of
-// an id. All commands that take an id use it, so that an id means the same everywhere.
+// an id, and lists jobs. All commands that take an id use it, so that an id means the same
+// everywhere.
 //
 // Finding a job reads no journal. Finding a run or a checkpoint without a job reads them all.
-// Start reading at [Match].
+// Start reading at [Match], and for lists at [List].
 package history
 
 import (

@@ -92,7 +92,7 @@ var arrows = []arrow{
 	{"internal/skills/...", values + "skill internal/attachment internal/lockfile internal/schema internal/version internal/stopwatch internal/terminal internal/wording internal/workspace internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/egress"},
 
 	// Files go back to what a journal says.
-	{"internal/history", values + "engine store"},
+	{"internal/history", values + "engine model store/..."},
 	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/history internal/opendir internal/runtimes internal/state internal/userfile internal/wording internal/workspace/..."},
 
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a

@@ -1,14 +1,13 @@
 package log
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/store"
@@ -29,11 +28,11 @@ func (o *Options) open() (store.Store, error) {
 	case o.All:
 		return o.openAll()
 	}
-	history, err := o.history()
+	h, err := o.history()
 	if err != nil {
 		return nil, err
 	}
-	return file.New(history.Dir, &file.Options{AllowLink: history.Chosen}), nil
+	return file.New(h.Dir, &file.Options{AllowLink: h.Chosen}), nil
 }
 
 func (o *Options) openAll() (store.Store, error) {
@@ -76,12 +75,6 @@ func (o *Options) nothing() error {
 	return err
 }
 
-// isOriginal reports whether an error is about a job of the original, which wrote no journal.
-func isOriginal(err error) bool {
-	version, ok := errors.AsType[*store.VersionError](err)
-	return ok && version.Original
-}
-
 // tellOriginals says how jobs of the original can be read.
 func (o *Options) tellOriginals(n int) {
 	were := " were"
@@ -109,6 +102,19 @@ type project struct {
 	store *file.Store
 }
 
+// sources returns the histories that a store consists of.
+func sources(s store.Store) []history.Source {
+	every, ok := s.(*everyProject)
+	if !ok {
+		return []history.Source{{Store: s}}
+	}
+	var all []history.Source
+	for _, p := range every.projects {
+		all = append(all, history.Source{Project: p.path, Store: p.store})
+	}
+	return all
+}
+
 // Open implements [store.Store].
 func (*everyProject) Open(context.Context, string) (store.Journal, error) {
 	return nil, errors.New("the histories of all projects together are only read")
@@ -128,43 +134,7 @@ func (a *everyProject) Read(ctx context.Context, jobID string, after int64) iter
 
 // Jobs implements [store.Store]: the jobs of all projects, newest first.
 func (a *everyProject) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
-	return func(yield func(store.JobInfo, error) bool) {
-		for _, j := range a.list(ctx) {
-			if !yield(j.info, j.err) {
-				return
-			}
-		}
-	}
-}
-
-// A listedJob is a job in a list.
-type listedJob struct {
-	info    store.JobInfo
-	err     error
-	project string // its path, with --all
-	store   store.Store
-	seal    error // what is wrong with its seals
-}
-
-func (a *everyProject) list(ctx context.Context) (all []listedJob) {
-	for _, p := range a.projects {
-		for info, err := range p.store.Jobs(ctx) {
-			all = append(all, listedJob{info: info, err: err, project: p.path, store: p.store})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b listedJob) int { return cmp.Compare(b.info.StartedAt, a.info.StartedAt) })
-	return all
-}
-
-// jobsOf returns the jobs of a history, newest first.
-func jobsOf(ctx context.Context, s store.Store) (all []listedJob) {
-	if every, ok := s.(*everyProject); ok {
-		return every.list(ctx)
-	}
-	for info, err := range s.Jobs(ctx) {
-		all = append(all, listedJob{info: info, err: err, store: s})
-	}
-	return all
+	return history.Jobs(ctx, sources(a))
 }
 
 // JobIDs returns the ids of all jobs, in no order.

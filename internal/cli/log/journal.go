@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -132,7 +133,7 @@ func verifyAll(ctx context.Context, opts *Options, s store.Store) error {
 	var wrong []error
 	for _, p := range every.projects {
 		for info, err := range p.store.Jobs(ctx) {
-			if isOriginal(err) {
+			if history.IsOriginal(err) {
 				continue // it has no journal
 			}
 			total++

@@ -14,10 +14,16 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/columns"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
-	"github.com/perstack-go/perstack/store/file"
 )
+
+// A listedJob is a job in the list, and what is wrong with its seals.
+type listedJob struct {
+	history.Entry
+	seal error
+}
 
 // list prints the jobs, newest first. Jobs that cannot be read are named in their
 // place, and the reasons are the error in the end.
@@ -26,39 +32,34 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 	if err != nil {
 		sealer = nil // without a state directory there is no key
 	}
+	page, err := history.List(ctx, sources(s), opts.Offset, opts.Take)
+	if err != nil {
+		return err
+	}
 	var jobs []listedJob
 	var unreadable []error
-	total, originals, wrong := 0, 0, ""
-	for _, job := range jobsOf(ctx, s) {
-		if job.err != nil && job.info.ID == "" {
-			return job.err
-		}
-		if isOriginal(job.err) {
-			job.info.Status, job.err = originalStatus, nil
+	originals, wrong := 0, ""
+	for _, e := range page.Jobs {
+		job := listedJob{e, e.CheckSeal(ctx, sealer)}
+		switch {
+		case history.IsOriginal(e.Err):
 			originals++
+		case e.Err != nil && e.Source.Project != "":
+			unreadable = append(unreadable, fmt.Errorf("%s: %w", e.Source.Project, e.Err))
+		case e.Err != nil:
+			unreadable = append(unreadable, e.Err)
+		case job.seal != nil && wrong == "":
+			wrong = e.Info.ID
 		}
-		if job.err != nil {
-			job.info.Status, job.info.Interrupted = unreadableStatus, false
-			err := job.err
-			if job.project != "" {
-				err = fmt.Errorf("%s: %w", job.project, err)
-			}
-			unreadable = append(unreadable, err)
-		}
-		if total++; total > opts.Offset && (opts.Take == 0 || len(jobs) < opts.Take) {
-			if job.seal = job.checkSeal(ctx, sealer); job.seal != nil && wrong == "" {
-				wrong = job.info.ID
-			}
-			jobs = append(jobs, job)
-		}
+		jobs = append(jobs, job)
 	}
 	switch {
 	case opts.JSON:
 		err = listJSON(opts.Host.Stdout, jobs)
-	case total == 0:
+	case page.Total == 0:
 		err = opts.nothing()
 	default:
-		err = listText(opts, jobs, total)
+		err = listText(opts, jobs, page.Total)
 	}
 	if originals > 0 {
 		opts.tellOriginals(originals)
@@ -72,55 +73,20 @@ func list(ctx context.Context, opts *Options, s store.Store) error {
 	return err
 }
 
-// checkSeal says what is wrong with the seals of a job. Most are looked at in two places only; what
-// seems wrong there is read as a whole. A job that still runs is not looked at: its seals change.
-func (j *listedJob) checkSeal(ctx context.Context, sealer *store.Sealer) error {
-	s, ok := j.store.(*file.Store)
-	if !ok || sealer == nil || j.err != nil || j.info.Status == originalStatus || j.info.Status == event.JobRunning && !j.info.Interrupted {
-		return nil
-	}
-	err := s.CheckSeals(ctx, j.info.ID, sealer)
-	if err != nil {
-		_, err = store.VerifySeals(ctx, s, j.info.ID, sealer)
-	}
-	if !errors.As(err, new(*store.SealError)) && !errors.As(err, new(*store.DamageError)) {
-		return nil // nothing is known, such as with a key that cannot be read
-	}
-	return err
-}
-
-// sealNote is what the list says about a wrong seal.
-func (j *listedJob) sealNote() string {
-	fault, ok := errors.AsType[*store.SealError](j.seal)
-	switch {
-	case j.seal == nil:
-		return ""
-	case ok && fault.Fault == store.Unsealed:
-		return " (not sealed)"
-	}
-	return " (seal wrong)"
-}
-
-// unreadableStatus stands for the status of a job whose journal says nothing.
-const unreadableStatus event.JobStatus = "unreadable"
-
-// originalStatus stands for the status of a job of the original, which has no journal.
-const originalStatus event.JobStatus = "not imported"
-
 // listJSON prints one job a line. A job that cannot be read is left to the error.
 func listJSON(w io.Writer, jobs []listedJob) error {
 	out := event.NewWriter(w)
 	for _, job := range jobs {
-		info := job.info
-		if info.Status == unreadableStatus || info.Status == originalStatus {
+		if job.Err != nil {
 			continue
 		}
+		info := job.Info
 		info.Status = info.CurrentStatus()
 		line := struct {
 			Project string    `json:"project,omitzero"` // with --all
 			Seal    string    `json:"seal,omitzero"`    // what is wrong with it
 			Job     event.Job `json:",embed"`
-		}{Project: job.project, Job: info.Job}
+		}{Project: job.Source.Project, Job: info.Job}
 		if job.seal != nil {
 			line.Seal = job.seal.Error()
 		}
@@ -142,12 +108,13 @@ func listText(opts *Options, jobs []listedJob, total int) error {
 	}
 	fmt.Fprintln(table, title)
 	for _, job := range jobs {
-		info := job.info
-		status := string(info.CurrentStatus())
+		info := job.Info
+		info.Status = job.Status()
+		status := string(info.Status)
 		if info.Imported != nil {
 			status += " (imported)"
 		}
-		status += job.sealNote()
+		status += history.SealNote(job.seal)
 		columns := []string{info.ID, status, info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
 		if info.StartedAt > 0 {
 			columns[3] = strconv.Itoa(info.TotalSteps)
@@ -155,7 +122,7 @@ func listText(opts *Options, jobs []listedJob, total int) error {
 			columns[6] = strconv.Itoa(info.Usage.TotalTokens)
 		}
 		if opts.All {
-			columns = append(columns, job.project)
+			columns = append(columns, job.Source.Project)
 		}
 		for i := range columns {
 			if columns[i] = terminal.CleanLine(columns[i]); columns[i] == "" {

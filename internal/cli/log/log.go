@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -177,7 +178,7 @@ func show(ctx context.Context, opts *Options, s store.Store) error {
 	} else {
 		err = showJob(ctx, opts, s, jobID)
 	}
-	if isOriginal(err) {
+	if history.IsOriginal(err) {
 		return fmt.Errorf("%w: %s", err, opts.importCommand())
 	}
 	if errors.Is(err, store.ErrNotFound) {
