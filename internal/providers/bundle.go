@@ -51,15 +51,12 @@ func Pack(c Config, experts []*expert.Expert) (*Bundle, error) {
 // Add adds what another model needs.
 func (p *Bundle) Add(other *Bundle) {
 	if p.Variables == nil {
-		p.Variables, p.Files = map[string]Variable{}, map[string][]byte{}
+		p.Variables, p.Files, p.Team = map[string]Variable{}, map[string][]byte{}, Team{}
 	}
 	maps.Copy(p.Variables, other.Variables)
 	maps.Copy(p.Files, other.Files)
 	p.URLs = slices.Compact(slices.Sorted(slices.Values(append(p.URLs, other.URLs...))))
 	p.Upstream = cmp.Or(p.Upstream, other.Upstream)
-	if p.Team == nil {
-		p.Team = Team{}
-	}
 	maps.Copy(p.Team, other.Team)
 }
 

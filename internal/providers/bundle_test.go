@@ -202,11 +202,12 @@ func TestPageSaysWhatGoesAlong(t *testing.T) {
 // A bundle of several models has what each of them needs, once.
 func TestBundleAdd(t *testing.T) {
 	var all Bundle
-	all.Add(&Bundle{Variables: map[string]Variable{"A": {Value: "a"}}, Files: map[string][]byte{"/a": []byte("a")}, URLs: []string{"https://b.example", "https://c.example"}})
-	all.Add(&Bundle{Variables: map[string]Variable{"B": {Value: "b"}}, URLs: []string{"https://a.example", "https://b.example"}, Upstream: "http://proxy.example"})
+	all.Add(&Bundle{Variables: map[string]Variable{"A": {Value: "a"}}, Files: map[string][]byte{"/a": []byte("a")}, URLs: []string{"https://b.example", "https://c.example"}, Team: Team{"a": nil}})
+	all.Add(&Bundle{Variables: map[string]Variable{"B": {Value: "b"}}, URLs: []string{"https://a.example", "https://b.example"}, Upstream: "http://proxy.example", Team: Team{"b": nil}})
 	want := Bundle{
 		Variables: map[string]Variable{"A": {Value: "a"}, "B": {Value: "b"}}, Files: map[string][]byte{"/a": []byte("a")},
 		URLs: []string{"https://a.example", "https://b.example", "https://c.example"}, Upstream: "http://proxy.example",
+		Team: Team{"a": nil, "b": nil},
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
