@@ -64,6 +64,9 @@ func (s State) apply(e event.Event) State {
 		result := b.ToolResult
 		s.Step.Calls = withCall(s.Step.Calls, result.ID, func(c *Call) { c.Result = &result })
 		s.Memory = withMemory(s.Memory, result.SkillName, b.Memory)
+		if s.phase == callingInteractiveTool { // the user has answered
+			s.phase = callingTool
+		}
 		if b.Denied {
 			s.denials++
 		}

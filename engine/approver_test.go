@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
@@ -25,8 +26,8 @@ func (a answers) Ask(_ context.Context, req event.Request) (event.Answer, error)
 	return event.Answer{Text: text}, nil
 }
 
-// A question that the approver answers does not stop the job, and its answer is recorded
-// like the result of any tool.
+// A question that the approver answers does not stop the job. It is recorded before it is asked, and
+// its answer like the result of any tool.
 func TestApproverAnswers(t *testing.T) {
 	b := newBench(t, does(`ask {"q":1}`, "confirm"), says("done"))
 	b.approver = answers{"ask": "blue", "confirm": "yes"}
@@ -35,12 +36,18 @@ func TestApproverAnswers(t *testing.T) {
 	}
 	var got []string
 	for _, r := range b.written() {
-		if end, ok := r.Event.Body.(event.EndToolCall); ok {
-			got = append(got, end.ToolResult.ToolName+": "+end.ToolResult.Result[0].Text)
+		switch b := r.Event.Body.(type) {
+		case event.CallInteractiveTool:
+			got = append(got, b.ToolCallID+"?")
+		case event.EndToolCall:
+			got = append(got, b.ToolResult.ToolName+": "+b.ToolResult.Result[0].Text)
 		}
 	}
-	if len(got) != 2 || got[0] != "ask: blue" || got[1] != "confirm: yes" {
-		t.Errorf("recorded answers: %q", got)
+	if want := []string{"c1?", "ask: blue", "c2?", "confirm: yes"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+	if got, want := b.trace(), "startRun@1 startGeneration@1 callTools@1 callInteractiveTool@1 callInteractiveTool@1 resolveToolResults@1 finishToolCall@1 continueToNextStep@1 startGeneration@2 completeRun@2"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
@@ -55,6 +62,31 @@ func TestApproverDoesNotAnswer(t *testing.T) {
 	}
 	if r = b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "no"}}); r.Status != event.StatusCompleted {
 		t.Errorf("after the answer: %+v", r)
+	}
+}
+
+// A process that dies while the user is asked has lost nothing: the next one asks again, in the same
+// Run, and a third one that has no approver leaves the question open.
+func TestApproverKilled(t *testing.T) {
+	for _, then := range []answers{{"ask": "blue"}, nil} {
+		b := newBench(t, does(`ask {"q":1}`), says("done"))
+		b.approver = answers{"ask": "never said"}
+		b.killedAfter("writer", "callInteractiveTool", job.Input{Query: "go"})
+		b.approver = then
+		r := b.must(job.Input{Continue: true})
+		if then == nil {
+			if r.Status != event.StatusStoppedByInteractiveTool || len(r.Pending) != 1 {
+				t.Fatalf("the job was left as %+v", r)
+			}
+			r = b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "blue"}})
+		}
+		runs := make(map[string]bool)
+		for _, w := range b.written() {
+			runs[w.Event.RunID] = true
+		}
+		if r.Status != event.StatusCompleted || len(runs) != 1 {
+			t.Errorf("the job was left as %+v, after %d Runs", r, len(runs))
+		}
 	}
 }
 

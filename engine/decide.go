@@ -41,7 +41,7 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 	case callingDelegate:
 		return event.StopRunByDelegate{}, nil
 	case callingInteractiveTool:
-		return event.StopRunByInteractiveTool{}, nil
+		return r.ask(ctx)
 	case finishingStep:
 		return r.finishStep(), nil
 	}

@@ -19,7 +19,7 @@ const (
 	resolvingToolResult                 // finishToolCall
 	generatingRunResult                 // completeRun, retry (transport), stopRunByError
 	callingDelegate                     // stopRunByDelegate
-	callingInteractiveTool              // stopRunByInteractiveTool
+	callingInteractiveTool              // endToolCall, stopRunByInteractiveTool
 	finishingStep                       // continueToNextStep, stopRunByExceededMaxSteps, stopRunByLimit
 	stopped                             // startRun, when the Run resumes
 )

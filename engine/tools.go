@@ -87,7 +87,7 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 	if r.inFlight.running > 0 {
 		return r.awaitResult(ctx), nil
 	}
-	return r.afterCalls(ctx, calls)
+	return r.afterCalls(calls), nil
 }
 
 // maxParallelCalls is how many tool calls of one turn run at the same time.
@@ -158,13 +158,27 @@ func (r *run) callsToStart(calls []Call) []Call {
 	return nil
 }
 
-// ask has the approver answer a question. Without an answer, the job waits for the user; an
-// error of the approver ends the Run, which asks again when it resumes.
-func (r *run) ask(ctx context.Context, call event.ToolCall) (event.Body, error) {
+// question returns the first call of the turn that the user has to answer.
+func (r *run) question(calls []Call) (event.ToolCall, bool) {
+	for _, c := range calls {
+		if c.Result == nil && r.toolKind(c.ToolName) == skill.Interactive {
+			return c.ToolCall, true
+		}
+	}
+	return event.ToolCall{}, false
+}
+
+// ask has the approver answer the question that was recorded last. Without an answer, the job waits
+// for the user; an error of the approver ends the Run, which asks again when it resumes.
+func (r *run) ask(ctx context.Context) (event.Body, error) {
+	call, ok := r.question(r.state.Step.Calls)
+	if !ok {
+		return nil, errors.New("internal error: there is no question to ask; please report it")
+	}
 	answer, err := r.askUser(ctx, event.Request{Question: call})
 	switch {
 	case errors.Is(err, ErrNoAnswer):
-		return event.CallInteractiveTool{ToolCallID: call.ID}, nil
+		return event.StopRunByInteractiveTool{}, nil
 	case err != nil:
 		return nil, r.approverFailed("the question "+call.ToolName, err)
 	}
@@ -172,27 +186,25 @@ func (r *run) ask(ctx context.Context, call event.ToolCall) (event.Body, error) 
 }
 
 // afterCalls returns the event that follows when every tool has returned.
-func (r *run) afterCalls(ctx context.Context, calls []Call) (event.Body, error) {
+func (r *run) afterCalls(calls []Call) event.Body {
 	if b, ok := r.callDelegates(calls); ok {
-		return b, nil
+		return b
 	}
-	for _, c := range calls {
-		if c.Result == nil && r.toolKind(c.ToolName) == skill.Interactive {
-			return r.ask(ctx, c.ToolCall)
-		}
+	if call, ok := r.question(calls); ok { // it is recorded before it is asked
+		return event.CallInteractiveTool{ToolCallID: call.ID}
 	}
 	if !completed(calls) {
-		return event.ResolveToolResults{}, nil
+		return event.ResolveToolResults{}
 	}
 	text := strings.TrimSpace(r.state.lastExpertMessage().Text())
 	if text == "" {
-		return event.AttemptCompletion{}, nil
+		return event.AttemptCompletion{}
 	}
 	// The answer came along with the call, so no second generation is needed.
 	return event.CompleteRun{
 		ToolMessage: r.toolMessageRef(calls),
 		NewMessage:  &event.Message{ID: r.newID(), Type: event.ExpertMessage, Contents: []event.Part{r.textPart(text)}},
-	}, nil
+	}
 }
 
 // callIDs are the call ids of one turn, each with the last number that was appended to it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -239,7 +240,11 @@ func (b *batch) startRun(body event.StartRun) {
 		case m.Type == event.UserMessage && !v.asked:
 			if text := m.Text(); text != "" {
 				v.asked = true
-				b.add(Row{Kind: Query, Label: "Query", Body: []Text{{Text: text, Show: Prose}}, Repeats: text == v.task})
+				texts := []Text{{Text: text, Show: Prose}}
+				for _, a := range body.Attachments {
+					texts = append(texts, Text{Text: fmt.Sprintf("attached: %s (%s, %s)", a.Name, a.MIMEType, wording.Bytes(a.Size)), Show: Whole})
+				}
+				b.add(Row{Kind: Query, Label: "Query", Body: texts, Repeats: text == v.task})
 			}
 			return
 		}

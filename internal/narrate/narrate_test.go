@@ -219,6 +219,10 @@ func TestRules(t *testing.T) {
 		"one query a Run, none for an empty text": {
 			[]event.Body{query(""), query("a"), query("b")}, []string{"R Query | a"},
 		},
+		"a query with files": {
+			[]event.Body{event.StartRun{InputMessages: query("look").InputMessages, Attachments: []event.Attachment{{Name: "a.png", MIMEType: "image/png", Size: 2048}}}},
+			[]string{"R Query | look | attached: a.png (image/png, 2 KiB)"},
+		},
 		"one answer a Run": {
 			[]event.Body{answers("a"), answers("b")}, []string{"R Result | a"},
 		},
@@ -228,6 +232,10 @@ func TestRules(t *testing.T) {
 		},
 		"a question": {
 			[]event.Body{turn("", "", askCall), event.CallInteractiveTool{ToolCallID: "c4"}, event.StopRunByInteractiveTool{}, resumed("R", resultOf(askCall, "500"))},
+			[]string{"R Question askUser | q: Budget?", "R Answer askUser | 500"},
+		},
+		"a question that is answered in place": {
+			[]event.Body{turn("", "", askCall), event.CallInteractiveTool{ToolCallID: "c4"}, ended(askCall, "500"), event.ResolveToolResults{}},
 			[]string{"R Question askUser | q: Budget?", "R Answer askUser | 500"},
 		},
 		"a permission that is given": {

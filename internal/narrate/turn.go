@@ -119,6 +119,10 @@ func (b *batch) note(callID, message string) {
 // result shows the outcome of a call, once. The arguments are not needed after that, and
 // may be large.
 func (b *batch) result(result event.ToolResult) {
+	if c := b.run.calls[result.ID]; c != nil && c.row.Kind == Question && c.row.State == Waiting { // answered in place
+		b.answer(result)
+		return
+	}
 	c := b.unfinished(result.ID)
 	if c == nil {
 		return
