@@ -47,13 +47,17 @@ type Asker interface {
 	// Confirm asks a question before the job starts: whether it gets what its project asks for. Only
 	// a clear yes counts. The question is clean, and can have many lines.
 	Confirm(ctx context.Context, question string) (bool, error)
+	// Tell shows a notice that is no event, such as a setting that a continued job keeps. It is clean,
+	// and does not wait for the user.
+	Tell(notice string)
 }
 
 // An Expert is one that the user can choose.
 type Expert struct {
 	Key         string
 	Description string
-	Recent      bool // it is not in perstack.toml, but was used before
+	Recent      bool   // it is not in perstack.toml, but was used before
+	Job         string // the newest job of one that is not in perstack.toml: it can only be continued
 }
 
 // A Job is one of the history.
