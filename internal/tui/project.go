@@ -63,6 +63,7 @@ type Expert struct {
 // A Job is one of the history.
 type Job struct {
 	ID      string
+	Prefix  string // the shortest beginning of the id that names the job
 	Expert  string // the coordinator's key
 	Status  string // as perstack jobs says it
 	Running bool   // another process works on it, or this one
@@ -77,7 +78,7 @@ type Checkpoint struct {
 	ID     string
 	Seq    int64 // of the journal's record after which it stands
 	Step   int
-	At     int64  // milliseconds: when the step began
+	At     int64  // milliseconds: when it was reached
 	Expert string // whose Run it belongs to
 	Files  int    // how many files the step changed; -1 if that is not known
 }

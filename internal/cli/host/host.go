@@ -66,6 +66,7 @@ type Host struct {
 	Secrets secret.Set
 
 	saves   atomic.Bool // a run has begun
+	errors  diversion   // where standard error leads, once it is guarded
 	logging sync.Mutex  // one line of the log at a time
 }
 

@@ -33,7 +33,10 @@ func (h *Host) HideProject(c *manifest.Config, env env.Env) {
 
 // GuardStderr redacts secrets on standard error: in logs, warnings, errors and hints.
 // Commands write whole lines to it, so that no secret is split.
-func (h *Host) GuardStderr() { h.Stderr = h.Secrets.Writer(h.Stderr) }
+func (h *Host) GuardStderr() {
+	h.errors.to = h.Stderr
+	h.Stderr = h.Secrets.Writer(&h.errors)
+}
 
 // Address returns scheme and host of a URL. Everything else in it may be a key.
 func Address(text string) string {

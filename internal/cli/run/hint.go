@@ -8,11 +8,15 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// Again is the command that resumes a job, ready to be pasted into a shell: it
-// repeats the flags by which this run found its files, and those that limit it. args
-// come first.
+// Again is the command that resumes a job, ready to be pasted into a shell. args come first.
 func (o *Options) Again(jobID string, args ...string) string {
-	words := append([]string{"run"}, args...)
+	return o.Continued("run", jobID, args...)
+}
+
+// Continued is a command that continues a job. It repeats the flags by which this one found its
+// files, and those that limit it.
+func (o *Options) Continued(command, jobID string, args ...string) string {
+	words := append([]string{command}, args...)
 	words = append(words, "--continue-job", jobID)
 	add := func(flag, value string) {
 		if value != "" {

@@ -1,0 +1,69 @@
+package start
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/tui"
+)
+
+// errBusy is the error of a second job at the same time.
+var errBusy = errors.New("a job is running here already; wait for it, or stop it first")
+
+// Run implements [tui.Project]: it does what perstack run does, and shows it elsewhere.
+func (p *project) Run(ctx context.Context, task tui.Task, ask tui.Asker) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if !p.running.TryLock() {
+			yield(event.Event{}, errBusy)
+			return
+		}
+		defer p.running.Unlock()
+		p.host.Confirmer = ask.Confirm
+		defer p.notices.to(ask.Tell)()
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		v := viewer{yield: yield, stop: stop, delegated: make(map[string]bool)}
+		o := p.options(task)
+		o.View = &run.View{Show: v.show, Ask: ask}
+		if err := run.Run(ctx, o); err != nil && !v.ended && !v.left {
+			yield(event.Event{}, err)
+		}
+	}
+}
+
+// options are those of perstack run for a task.
+func (p *project) options(task tui.Task) *run.Options {
+	o := *p.settings
+	o.Query, o.HasQuery, o.Attach = task.Query, task.Query != "", task.Attachments
+	if task.Job == "" {
+		o.Expert = task.Expert
+		return &o
+	}
+	o.ContinueJob, o.ResumeFrom, o.RestoreFiles, o.IsAnswer = task.Job, task.Checkpoint, task.RestoreFiles, task.Answer
+	return &o
+}
+
+// A viewer hands events on. When the caller wants no more, it stops the job.
+type viewer struct {
+	yield     func(event.Event, error) bool
+	stop      context.CancelFunc
+	delegated map[string]bool // Runs that another Run asked for
+	left      bool            // the caller wants no more
+	ended     bool            // an event has told how the job ended
+}
+
+func (v *viewer) show(e event.Event) {
+	if b, ok := e.Body.(event.StartRun); ok && b.DelegatedBy != nil {
+		v.delegated[e.RunID] = true
+	}
+	if e.IsTerminal() && !v.delegated[e.RunID] {
+		v.ended = true
+	}
+	if !v.left && !v.yield(e, nil) {
+		v.left = true
+		v.stop()
+	}
+}
