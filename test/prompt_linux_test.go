@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,8 +18,14 @@ import (
 
 // Tool calls are asked about on the terminal, one after the other, and carried out as answered.
 func TestApprovalOnTerminal(t *testing.T) {
-	const keys, reason = "? help\r\n", "Esc: back): "
+	const keys, reason = "? help\r\n> ", "Esc: back): "
 	answer := func(after, typed string) testkit.Answer { return testkit.Answer{After: after, Type: typed} }
+	press := func(letters ...string) (all []testkit.Answer) {
+		for _, letter := range letters {
+			all = append(all, testkit.Press(letter)...)
+		}
+		return all
+	}
 	var running *exec.Cmd
 	for name, tt := range map[string]struct {
 		answers []testkit.Answer
@@ -26,11 +33,11 @@ func TestApprovalOnTerminal(t *testing.T) {
 		made    string
 		shown   []string
 	}{
-		"allowed": {[]testkit.Answer{answer(keys, "a"), answer(keys, "a"), answer(keys, "a")}, 0, "one two three",
+		"allowed": {press("y", "y", "y"), 0, "one two three",
 			[]string{"Allow this change? (1 of 3)", "(2 of 3)", "(3 of 3)", "  | I make three.", `"path": "one"`, "Done."}},
-		"one denied": {[]testkit.Answer{answer(keys, "a"), answer(keys, "d"), answer(reason, "use staging\r"), answer(keys, "a")}, 0, "one three",
+		"one denied": {slices.Concat(press("y", "n"), []testkit.Answer{answer(reason, "use staging\r")}, press("y")), 0, "one three",
 			[]string{"denied by the user: use staging", "Done."}},
-		"later":       {[]testkit.Answer{answer(keys, "a"), answer(keys, "q")}, 4, "", []string{"no answer; the job waits"}},
+		"later":       {press("y", "q"), 4, "", []string{"no answer; the job waits"}},
 		"interrupted": {[]testkit.Answer{answer(keys, "\x03")}, 4, "", []string{"no answer; the job waits"}},
 		"signal": {[]testkit.Answer{{After: keys, Before: func() { _ = running.Process.Signal(syscall.SIGTERM) }}}, 143, "",
 			[]string{"The question is closed."}},

@@ -22,18 +22,18 @@ func TestDirectoryOnTerminal(t *testing.T) {
 	if offer := local.Offered(t.Context(), ""); offer.Level != expert.SandboxFull {
 		testkit.Missing(t, fmt.Sprint(offer.Why))
 	}
-	const keys = "? help\r\n"
+	press := testkit.Press
 	for name, tt := range map[string]struct {
 		answers []testkit.Answer
 		reads   bool // the second call does
 		later   bool // so does a later run, which no one answers
 		shown   []string
 	}{
-		"for this Run":    {[]testkit.Answer{{After: keys, Type: "a"}}, true, false, []string{"a allow for this Run", "Allowed leave the sandbox for /var/tmp/"}},
-		"for the project": {[]testkit.Answer{{After: keys, Type: "p"}}, true, true, []string{"answered: allow for this project"}},
-		"denied":          {[]testkit.Answer{{After: keys, Type: "d"}, {After: "Esc: back): ", Type: "use the copy\r"}}, false, false, []string{"Denied leave the sandbox for /var/tmp/", "use the copy", "--sandbox-read /var/tmp/"}},
-		"without answer":  {[]testkit.Answer{{After: keys, Type: "q"}}, false, false, []string{"q no answer", "no answer; the sandbox stays closed", "is outside the sandbox"}},
-		"after the help":  {[]testkit.Answer{{After: keys, Type: "?"}, {After: keys, Type: "a"}}, true, false, []string{"the sandbox stays closed"}},
+		"for this Run":    {press("y"), true, false, []string{"y allow for this Run", "Allowed leave the sandbox for /var/tmp/"}},
+		"for the project": {press("p"), true, true, []string{"answered: allow for this project"}},
+		"denied":          {append(press("n"), testkit.Answer{After: "Esc: back): ", Type: "use the copy\r"}), false, false, []string{"Denied leave the sandbox for /var/tmp/", "use the copy", "--sandbox-read /var/tmp/"}},
+		"without answer":  {press("q"), false, false, []string{"q no answer", "no answer; the sandbox stays closed", "is outside the sandbox"}},
+		"after the help":  {append([]testkit.Answer{{After: "? help\r\n> ", Type: "?"}}, press("y")...), true, false, []string{"the sandbox stays closed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := outsideFile(t)
@@ -110,7 +110,7 @@ func TestDirectoryAfterKill(t *testing.T) {
 	defer cancel()
 	running := exec.CommandContext(ctx, "perstack", "run", "helper", "go", "--output", "progress", "--job-id", "job")
 	running.Dir, running.Env = c.dir, c.env
-	screen, err := testkit.OnTerminal(running, testkit.Answer{After: "? help\r\n", Type: "a"}, testkit.Answer{After: "Run sleep 1000", Before: func() { _ = running.Process.Kill() }})
+	screen, err := testkit.OnTerminal(running, append(testkit.Press("y"), testkit.Answer{After: "Run sleep 1000", Before: func() { _ = running.Process.Kill() }})...)
 	if err == nil || strings.Contains(string(screen), "READ-IT") {
 		t.Fatalf("%v: %s", err, screen)
 	}

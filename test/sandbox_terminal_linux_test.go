@@ -36,19 +36,15 @@ func newSandboxed(t *testing.T) *sandboxed {
 	return c
 }
 
-// commandKeys end the question about a tool call, once it takes an answer. Without a sandbox, there is
-// one for each command.
-const commandKeys = "? help\r\n"
-
 // try runs the Expert at a level of the machine. The user types keys after the question, if there are
-// any, and allows the command. It returns whether the question was asked, and whether the command
+// any, and allows the command: without a sandbox, each is asked about. It returns whether the question was asked, and whether the command
 // wrote outside of the workspace.
 func (c *sandboxed) try(level, question, keys string, args ...string) (screen string, code int, asked, wrote bool) {
 	c.t.Helper()
 	if err := os.RemoveAll(c.outside); err != nil {
 		c.t.Fatal(err)
 	}
-	answers := []testkit.Answer{{After: commandKeys, Type: "a"}}
+	answers := testkit.Press("y")
 	if keys != "" {
 		answers = append([]testkit.Answer{{After: question, Type: keys}}, answers...)
 	}

@@ -20,6 +20,12 @@ type Answer struct {
 	Columns, Rows uint16
 }
 
+// Press answers a question about a tool call: with a letter when the question takes one, and with Enter
+// when the letter is on the screen.
+func Press(letter string) []Answer {
+	return []Answer{{After: "? help\r\n> ", Type: letter}, {After: letter, Type: "\r"}}
+}
+
 // OnTerminal runs cmd with a pseudo terminal as its standard streams, and returns what
 // it wrote there and how it ended. The answers are given one after the other.
 func OnTerminal(cmd *exec.Cmd, answers ...Answer) ([]byte, error) {

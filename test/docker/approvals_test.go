@@ -156,7 +156,7 @@ func TestApprovalDenied(t *testing.T) {
 	p.ranTimes(job, 0)
 }
 
-const keys = "? help\r\n" // the end of a question
+const keys = "? help\r\n> " // the end of a question
 
 // running is a run of a job in a container, for a terminal.
 func (p *project) running(job string) *exec.Cmd {
@@ -182,31 +182,31 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, code int, answers ...testkit.Answer
 func TestApprovalWhileRunning(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		answer func(p *project, job string) testkit.Answer
+		answer func(p *project, job string) []testkit.Answer
 		shown  string
 		runs   int
 	}{
-		"on the terminal": {func(*project, string) testkit.Answer { return testkit.Answer{After: keys, Type: "a"} }, "  | I write it down.", 1},
-		"allowed elsewhere": {func(p *project, job string) testkit.Answer {
-			return testkit.Answer{After: keys, Before: func() {
+		"on the terminal": {func(*project, string) []testkit.Answer { return testkit.Press("y") }, "  | I write it down.", 1},
+		"allowed elsewhere": {func(p *project, job string) []testkit.Answer {
+			return []testkit.Answer{{After: keys, Before: func() {
 				id := p.waiting(job)[0]
 				p.perstack("approve", job, id).must(p.t, 0)
 				p.perstack("deny", job, id).must(p.t, 1)
-			}}
+			}}}
 		}, "The question is closed.", 1},
-		"denied elsewhere": {func(p *project, job string) testkit.Answer {
-			return testkit.Answer{After: keys, Before: func() {
+		"denied elsewhere": {func(p *project, job string) []testkit.Answer {
+			return []testkit.Answer{{After: keys, Before: func() {
 				id := p.waiting(job)[0]
 				p.perstack("deny", job, id, "--reason", "use staging").must(p.t, 0)
 				p.perstack("approve", job, id).must(p.t, 1)
-			}}
+			}}}
 		}, "denied by the user: use staging", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := askingProject(t)
 			job := p.job()
-			screen := onTerminal(t, p.running(job), 0, tt.answer(p, job))
+			screen := onTerminal(t, p.running(job), 0, tt.answer(p, job)...)
 			for _, text := range []string{tt.shown, "Why", "it is kept for ever", "Done."} {
 				if !strings.Contains(screen, text) {
 					t.Errorf("%q is not on the screen:\n%s", text, tail(screen, 3000))
@@ -253,7 +253,7 @@ func TestApprovalForMany(t *testing.T) {
 	ten := strings.Repeat(appends(t, "line"), 10)
 	p.serve("[[turn]]\n" + ten + "[[turn]]\n" + ten + "[[turn]]\ntext = \"Done.\"\n")
 	job := p.job()
-	screen := onTerminal(t, p.running(job), 0, testkit.Answer{After: keys, Type: "j"})
+	screen := onTerminal(t, p.running(job), 0, testkit.Press("a")...)
 	if n := strings.Count(screen, "Allow this change?"); n != 1 {
 		t.Errorf("%d questions\n%s", n, tail(screen, 3000))
 	}

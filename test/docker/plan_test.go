@@ -37,11 +37,13 @@ func TestPlan(t *testing.T) {
 				} else {
 					cmd := p.running(job)
 					cmd.Args = append(cmd.Args, flags...)
-					screen := onTerminal(t, cmd, 0, testkit.Answer{After: keys, Type: "a", Before: func() {
+					answers := testkit.Press("y")
+					answers[0].Before = func() {
 						if got := string(p.read(effects)); got != "" {
 							t.Errorf("a job that only plans wrote %q", got)
 						}
-					}})
+					}
+					screen := onTerminal(t, cmd, 0, answers...)
 					for _, text := range []string{"Accept this plan?", "  | 1. Append a line.", "Done."} {
 						if !strings.Contains(screen, text) {
 							t.Errorf("%q is not on the screen:\n%s", text, tail(screen, 3000))

@@ -87,3 +87,7 @@ func (k *keys) character(typed []rune, b byte) []rune {
 
 // isText reports whether a key is a character of a text.
 func isText(key rune) bool { return strconv.IsPrint(key) }
+
+func isEnter(key rune) bool { return key == '\r' || key == '\n' }
+
+func isBackspace(key rune) bool { return key == '\b' || key == '\x7f' }

@@ -1,10 +1,11 @@
 // Package prompt asks the user on a terminal whether a tool call is carried out.
 //
-// A question only appends lines: it shows the request page by page, then the keys that answer it.
-// Three things keep a stray key from being an answer. Keys are dropped until there was none for
+// A question only appends lines: it shows the request page by page, then the letters that answer it.
+// Four things keep a stray key from being an answer. Keys are dropped until there was none for
 // 300 milliseconds after the question appeared. Allowing works only when the end of the request
-// was on the screen, in the size that the terminal has now. And a key must come alone, with a pause
-// around it: pasted text and the sequences of special keys are no answers, and neither is Enter.
+// was on the screen, in the size that the terminal has now. A letter needs Enter, in a line that has
+// nothing else. And both must come alone, with a pause around them: pasted text and the sequences of
+// special keys are no answers.
 //
 // Start reading at [Approver.Ask].
 package prompt
@@ -45,8 +46,9 @@ type Options struct {
 
 // An Offer is an answer that allows a request.
 type Offer struct {
-	Key    byte   // a lower-case letter, other than a, d and q
+	Key    byte   // a lower-case letter, other than n, q and y
 	Text   string // what it allows
+	Words  string // the command that it allows, if that is more than the one in the request
 	Answer event.Answer
 }
 
@@ -56,8 +58,8 @@ func Offers(a *event.Approval) []Offer {
 		return nil
 	}
 	return []Offer{
-		{'j', "allow for this job", event.Answer{Allow: true, Scope: event.ScopeJob}},
-		{'p', "allow for this project", event.Answer{Allow: true, Scope: event.ScopeProject}},
+		{Key: 'a', Text: "allow for this job", Answer: event.Answer{Allow: true, Scope: event.ScopeJob}},
+		{Key: 'p', Text: "allow for this project", Answer: event.Answer{Allow: true, Scope: event.ScopeProject}},
 	}
 }
 
@@ -103,7 +105,8 @@ func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer
 	}
 	defer undo()
 	q := &question{console: a.console, color: a.opts.Color, about: request.Approval, view: approval.Render(request.Approval, a.opts.Redact)}
-	q.offers = append([]Offer{{'a', "allow once", event.Answer{Allow: true, Scope: event.ScopeOnce}}}, a.opts.Offers(request.Approval)...)
+	q.redact = a.opts.Redact
+	q.offers = append([]Offer{{Key: 'y', Text: "allow once", Answer: event.Answer{Allow: true, Scope: event.ScopeOnce}}}, a.opts.Offers(request.Approval)...)
 	switch request.Approval.Effect.Kind {
 	case event.PlanEffect:
 		q.offers[0].Text = "accept"
@@ -128,6 +131,12 @@ const quiet = 300 * time.Millisecond
 // arrive in parts, one of which is a single letter.
 const pause = 50 * time.Millisecond
 
+// mark is where the user types.
+const mark = "> "
+
+// maxLine is how much of a line is shown. One letter is an answer.
+const maxLine = 10
+
 // The least size of a terminal on which a request can be read.
 const (
 	minColumns = 20
@@ -144,6 +153,7 @@ type question struct {
 	about   *event.Approval
 	view    approval.View
 	offers  []Offer
+	redact  func(string) string
 
 	keys          keys
 	last          time.Time     // when something was typed
@@ -151,6 +161,9 @@ type question struct {
 	columns, rows int           // size for which it is laid out
 	lines         []string      // of the request that were not shown yet
 	fits          bool          // the terminal is large enough
+	line          []rune        // what was typed since the last Enter
+	pasted        bool          // some of it came too fast for a person
+	typing        bool          // the cursor is in that line
 	failed        error         // of writing
 }
 
@@ -163,68 +176,160 @@ func (q *question) ask(ctx context.Context) (event.Answer, error) {
 		if err != nil {
 			return event.Answer{}, err
 		}
-		if len(typed) != 1 { // several keys at once, or a special one
+		var key rune
+		switch {
+		case len(typed) == 0: // a special key
 			continue
-		}
-		switch key := typed[0]; key {
-		case 'q':
-			return event.Answer{}, q.leave()
-		case 'd':
-			reason, ok, err := q.reason(ctx)
-			if err != nil {
-				return event.Answer{}, err
-			}
-			if ok {
-				q.say("answered: deny")
-				return event.Answer{Reason: reason}, q.failed
-			}
-			if err := q.prompt(ctx, pause); err != nil {
-				return event.Answer{}, err
-			}
-		case '?':
-			q.help()
-			if err := q.prompt(ctx, pause); err != nil {
-				return event.Answer{}, err
-			}
+		case len(typed) > 1:
+			err = q.several(ctx, typed)
+		case isEnter(typed[0]):
+			key, err = q.enter(ctx)
 		default:
-			i := slices.IndexFunc(q.offers, func(o Offer) bool { return rune(o.Key) == key })
-			if i < 0 && key != ' ' {
-				continue
-			}
-			allowed, err := q.allow(ctx, i)
-			if err != nil {
-				return event.Answer{}, err
-			}
-			if allowed {
-				q.say("answered: " + q.offers[i].Text)
-				return q.offers[i].Answer, q.failed
-			}
+			err = q.letter(ctx, typed[0])
+		}
+		if err != nil {
+			return event.Answer{}, err
+		}
+		answer, answered, err := q.take(ctx, key)
+		if answered || err != nil {
+			return answer, err
 		}
 	}
 }
 
-// allow reports whether the offer i can be taken: its whole request was on the screen. For i < 0 it
-// shows the next page.
-func (q *question) allow(ctx context.Context, i int) (bool, error) {
+// take does what a letter says that the user has confirmed; 0 is none. answered says that the question
+// has its answer.
+func (q *question) take(ctx context.Context, key rune) (answer event.Answer, answered bool, err error) {
+	switch key {
+	case 0:
+		return event.Answer{}, false, nil
+	case 'q':
+		return event.Answer{}, false, q.leave()
+	case 'n':
+		reason, ok, err := q.reason(ctx)
+		if err == nil && !ok {
+			err = q.prompt(ctx, pause)
+		}
+		if err != nil || !ok {
+			return event.Answer{}, false, err
+		}
+		q.say("answered: deny")
+		return event.Answer{Reason: reason}, true, q.failed
+	}
+	i := slices.IndexFunc(q.offers, func(o Offer) bool { return rune(o.Key) == key })
+	if i < 0 {
+		q.say("Type one of these letters, then Enter.")
+		return event.Answer{}, false, q.prompt(ctx, 0)
+	}
+	if seen, err := q.seen(ctx); err != nil || !seen {
+		return event.Answer{}, false, err
+	}
+	q.say("answered: " + q.offers[i].Text)
+	if rule := q.rule(q.offers[i]); rule != "" {
+		q.say(rule)
+	}
+	return q.offers[i].Answer, true, q.failed
+}
+
+// seen reports whether the request can be allowed: its end was on the screen. If not, it says why.
+func (q *question) seen(ctx context.Context) (bool, error) {
 	columns, rows := q.size()
 	switch {
 	case columns != q.columns || rows != q.rows:
 		q.say("The size of the terminal has changed.")
 		return false, q.show(ctx)
-	case !q.fits:
-		return false, nil
-	case i >= 0 && len(q.lines) > 0:
+	case !q.fits, len(q.lines) > 0:
 		q.say("Read to the end first.")
-		return false, q.prompt(ctx, pause)
-	case i >= 0:
-		alone := q.since >= pause
-		dropped, err := q.drop(ctx, pause)
-		return alone && !dropped, err
-	case len(q.lines) > 0:
-		q.page()
-		return false, q.prompt(ctx, pause)
+		return false, q.prompt(ctx, 0)
 	}
-	return false, nil
+	return true, nil
+}
+
+// letter adds a key to the line. It counts only if nothing else is typed around it: then it is on the
+// screen.
+func (q *question) letter(ctx context.Context, key rune) error {
+	alone := q.since >= pause
+	dropped, err := q.drop(ctx, pause)
+	switch {
+	case err != nil:
+		return err
+	case !alone || dropped:
+		q.pasted = true
+	case len(q.line) == 0 && key == ' ':
+		return q.next(ctx)
+	case len(q.line) == 0 && key == '?':
+		q.write("?")
+		q.help()
+		return q.prompt(ctx, 0)
+	}
+	switch {
+	case key == escape || isBackspace(key):
+		q.clear()
+	case isText(key) && len(q.line) < maxLine:
+		q.line = append(q.line, key)
+		q.write(string(key))
+	}
+	return q.failed
+}
+
+// several takes keys that came at once: they were pasted, and are no answer.
+func (q *question) several(ctx context.Context, typed []rune) error {
+	q.pasted = true
+	if !slices.ContainsFunc(typed, isEnter) {
+		return nil
+	}
+	if _, err := q.drop(ctx, pause); err != nil {
+		return err
+	}
+	return q.refuse(ctx)
+}
+
+// enter returns the letter in the line, or 0 if there is none that counts. Enter alone does nothing.
+func (q *question) enter(ctx context.Context) (rune, error) {
+	alone := q.since >= pause
+	dropped, err := q.drop(ctx, pause)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(q.line) == 0 && !q.pasted:
+		return 0, nil
+	case !alone || dropped || q.pasted || len(q.line) != 1:
+		return 0, q.refuse(ctx)
+	}
+	key := q.line[0]
+	q.line = nil
+	return key, q.failed
+}
+
+// refuse says that a line was no answer, and begins another.
+func (q *question) refuse(ctx context.Context) error {
+	problem := "Type one letter, then Enter."
+	if q.pasted {
+		problem = "Pasted text is no answer. " + problem
+	}
+	q.say(problem)
+	return q.prompt(ctx, 0)
+}
+
+// clear removes what was typed.
+func (q *question) clear() {
+	for _, key := range q.line {
+		q.write(strings.Repeat("\b \b", columns.Of(string(key))))
+	}
+	q.line, q.pasted = nil, false
+}
+
+// next shows the next page, or the request again if the terminal has another size.
+func (q *question) next(ctx context.Context) error {
+	columns, rows := q.size()
+	switch {
+	case columns != q.columns || rows != q.rows:
+		return q.show(ctx)
+	case q.fits && len(q.lines) > 0:
+		q.page()
+		return q.prompt(ctx, 0)
+	}
+	return nil
 }
 
 // show shows the request from its beginning, and the keys as soon as they count.
@@ -239,11 +344,14 @@ func (q *question) show(ctx context.Context) error {
 	return q.prompt(ctx, quiet)
 }
 
-// prompt shows the keys, once nothing was typed for so long: what is typed after they appeared
-// counts.
+// prompt shows the letters and begins a line, once nothing was typed for so long, if that is not 0: what
+// is typed after they appeared counts.
 func (q *question) prompt(ctx context.Context, silence time.Duration) error {
-	if _, err := q.drop(ctx, silence); err != nil {
-		return err
+	q.line, q.pasted = nil, false
+	if silence > 0 {
+		if _, err := q.drop(ctx, silence); err != nil {
+			return err
+		}
 	}
 	q.showKeys()
 	return q.failed
@@ -315,6 +423,7 @@ func (q *question) bold(text string) string {
 
 // page shows as many lines of the request as fit on the screen together with the keys.
 func (q *question) page() {
+	q.newline()
 	n := min(len(q.lines), q.space())
 	q.write(strings.Join(q.lines[:n], "\r\n") + "\r\n")
 	q.lines = q.lines[n:]
@@ -332,7 +441,16 @@ func (q *question) showKeys() {
 	case len(q.lines) > 0:
 		menu = q.more()
 	}
-	q.write(strings.Join(menu, "\r\n") + "\r\n")
+	q.write(strings.Join(menu, "\r\n") + "\r\n" + mark)
+	q.typing = true
+}
+
+// newline ends the line in which the user types.
+func (q *question) newline() {
+	if q.typing {
+		q.typing = false
+		q.write("\r\n")
+	}
 }
 
 // answers returns the keys that count when the whole request was shown.
@@ -358,7 +476,7 @@ func (q *question) menu(items ...string) []string {
 	if q.about.Effect.LeavesSandbox() { // the job continues without it
 		later = "q no answer"
 	}
-	for i, item := range append(items, "d deny", later, "? help") {
+	for i, item := range append(items, "n deny", later, "? help") {
 		if last := len(rows) - 1; i > 0 && columns.Of(rows[last]+gap+item) < q.columns {
 			rows[last] += gap + item
 			continue
@@ -373,7 +491,7 @@ func (q *question) help() {
 	if q.about.Effect.LeavesSandbox() {
 		later = "With q, the sandbox stays closed, and the job continues."
 	}
-	q.say("The job waits for your answer. What the model wrote is no reason to allow a call: read the " +
+	q.say("Type a letter, then Enter. The job waits for your answer. What the model wrote is no reason to allow a call: read the " +
 		"command, the change or the arguments. Words are in quotes, and characters that cannot be seen are written as " +
 		"\\u{...}. If you deny, you can tell the model why. " + later)
 }
@@ -390,6 +508,7 @@ func (q *question) leave() error {
 
 // say writes a sentence of ours.
 func (q *question) say(text string) {
+	q.newline()
 	q.write(strings.Join(columns.Wrap(text, max(q.columns-1, minColumns)), "\r\n") + "\r\n")
 }
 
@@ -421,6 +540,7 @@ const maxReason = 1000
 // reason reads a line that tells the model why a call is denied. It can be empty. ok is false if the
 // user returns to the question.
 func (q *question) reason(ctx context.Context) (reason string, ok bool, err error) {
+	q.newline()
 	q.write("Reason for the model (Enter: send, Esc: back): ")
 	var text []rune
 	for {
@@ -433,10 +553,10 @@ func (q *question) reason(ctx context.Context) (reason string, ok bool, err erro
 			case key == escape:
 				q.write("\r\n")
 				return "", false, q.failed
-			case key == '\r' || key == '\n':
+			case isEnter(key):
 				q.write("\r\n")
 				return strings.TrimSpace(string(text)), true, q.failed
-			case (key == '\b' || key == '\x7f') && len(text) > 0:
+			case isBackspace(key) && len(text) > 0:
 				q.write(strings.Repeat("\b \b", columns.Of(string(text[len(text)-1]))))
 				text = text[:len(text)-1]
 			case isText(key) && len(string(text))+len(string(key)) <= maxReason:

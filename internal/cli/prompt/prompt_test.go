@@ -15,7 +15,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/approval"
 	"github.com/perstack-go/perstack/internal/columns"
-	terminaltext "github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -158,40 +158,52 @@ func TestKeys(t *testing.T) {
 		keys []any
 		want outcome
 	}{
-		{"allow once", []any{300, "a"}, allow(event.ScopeOnce)},
-		{"for the job", []any{300, "j"}, allow(event.ScopeJob)},
-		{"for the project", []any{300, "p"}, allow(event.ScopeProject)},
-		{"always is not offered", []any{300, "w", "A", "y"}, waits},
-		{"deny", []any{300, "d", "\r"}, deny("")},
-		{"deny with a reason", []any{300, "d", "u", "se st", "x\x7f", "aging ü", " \r"}, deny("use staging ü")},
-		{"special keys in a reason", []any{300, "d", "a\x1b[Db\t\x00", "\r"}, deny("ab")},
-		{"back from a reason", []any{300, "d", "x\x1b", 200, "a"}, allow(event.ScopeOnce)},
-		{"back, then no reason", []any{300, "d", "x\x1b", 200, "d", "\r"}, deny("")},
-		{"leave within a reason", []any{300, "d", "x\x03"}, none},
-		{"later", []any{300, "q"}, none},
+		{"allow once", []any{300, "y", "\r"}, allow(event.ScopeOnce)},
+		{"for the job", []any{300, "a", "\r"}, allow(event.ScopeJob)},
+		{"for the project", []any{300, "p", "\n"}, allow(event.ScopeProject)},
+		{"always is not offered", []any{300, "w", "\r", "Y", "\r"}, waits},
+		{"deny", []any{300, "n", "\r", "\r"}, deny("")},
+		{"deny with a reason", []any{300, "n", "\r", "u", "se st", "x\x7f", "aging ü", " \r"}, deny("use staging ü")},
+		{"special keys in a reason", []any{300, "n", "\r", "a\x1b[Db\t\x00", "\r"}, deny("ab")},
+		{"back from a reason", []any{300, "n", "\r", "x\x1b", 200, "y", "\r"}, allow(event.ScopeOnce)},
+		{"back, then no reason", []any{300, "n", "\r", "x\x1b", 200, "n", "\r", "\r"}, deny("")},
+		{"leave within a reason", []any{300, "n", "\r", "x\x03"}, none},
+		{"later", []any{300, "q", "\r"}, none},
 		{"interrupt", []any{300, "\x03"}, none},
+		{"interrupt after a letter", []any{300, "y", "\x03"}, none},
 		{"end of input", []any{300, "\x04"}, none},
 		{"Enter", []any{300, "\r", "\n", "\r\n"}, waits},
-		{"help", []any{300, "?", "a"}, allow(event.ScopeOnce)},
+		{"help", []any{300, "?", "y", "\r"}, allow(event.ScopeOnce)},
+		{"another letter after one was deleted", []any{300, "y", "\x7f", "a", "\r"}, allow(event.ScopeJob)},
+		{"deleted", []any{300, "y", "\x7f", "\r"}, waits},
+		{"escape", []any{300, "y", "\x1b", "\r"}, waits},
+		{"an arrow between", []any{300, "y", "\x1b[D", "\r"}, allow(event.ScopeOnce)},
 
 		// Stray keys.
-		{"typed ahead", []any{"a"}, waits},
-		{"before 300 ms", []any{299, "a"}, waits},
-		{"still typing", []any{200, "m", 200, "a", 200, "k", 299, "a"}, waits},
-		{"after typing", []any{200, "a", 300, "j"}, allow(event.ScopeJob)},
+		{"no Enter", []any{300, "y", "y", "a", "p"}, waits},
+		{"a word", []any{300, "w", "a", "y", "\r"}, waits},
+		{"a word, then an answer", []any{300, "w", "a", "y", "\r", "y", "\r"}, allow(event.ScopeOnce)},
+		{"typed ahead", []any{"y", "\r"}, waits},
+		{"before 300 ms", []any{299, "y", "\r"}, waits},
+		{"Enter of what was typed before 300 ms", []any{299, "y", 301, "\r"}, waits},
+		{"still typing", []any{200, "m", 200, "y", 200, "k", 299, "y", 299, "\r"}, waits},
+		{"after typing", []any{200, "y", 300, "a", "\r"}, allow(event.ScopeJob)},
 		{"interrupt before 300 ms", []any{"\x03"}, none},
-		{"pasted", []any{300, "allow", "aa", "\na"}, waits},
-		{"pasted in parts, first part", []any{300, "a", rapid("llow"), 49, "j"}, waits},
-		{"pasted in parts, last part", []any{300, "allo", rapid("a")}, waits},
-		{"too soon after something else", []any{300, "xx", 49, "a"}, waits},
-		{"pasted letter by letter", []any{300, "a", rapid("a"), rapid("a")}, waits},
-		{"after something was pasted", []any{300, "a", rapid("llow"), 60, "j"}, allow(event.ScopeJob)},
-		{"interrupt right after", []any{300, "a", rapid("\x03")}, none},
-		{"arrows and keypads", []any{300, "\x1b[a", "\x1bOa", "\x1bOp", "\x1bOj", "\x1b[1;2a", "\x1b[1a", "\x1ba"}, waits},
-		{"arrows in parts", []any{300, "\x1b", "[", 500, "a", "\x1b", "O", 500, "j"}, waits},
-		{"arrow that begins before 300 ms", []any{200, "\x1b[", 300, "a"}, waits},
-		{"another letter", []any{300, "à", "а", "ａ", "\xc3", "\xff"}, waits},
-		{"a after half a character", []any{300, "\xc3", "a"}, waits},
+		{"pasted", []any{300, "y\r", "yy\r", "\ny", "y\n"}, waits},
+		{"pasted, then Enter", []any{300, "yes", "\r"}, waits},
+		{"pasted in parts, first part", []any{300, "y", rapid("es"), 49, "a", "\r"}, waits},
+		{"pasted in parts, last part", []any{300, "yes\r", rapid("y"), "\r"}, waits},
+		{"Enter pasted after the letter", []any{300, "y", rapid("\r")}, waits},
+		{"more pasted after Enter", []any{300, "y", "\r", rapid("ls\r")}, waits},
+		{"too soon after something else", []any{300, "\x1b[A", 49, "y", "\r"}, waits},
+		{"pasted letter by letter", []any{300, "y", rapid("y"), rapid("\r")}, waits},
+		{"after something was pasted", []any{300, "a", rapid("llow"), 60, "\r", 60, "a", "\r"}, allow(event.ScopeJob)},
+		{"interrupt right after", []any{300, "y", "\r", rapid("\x03")}, none},
+		{"arrows and keypads", []any{300, "\x1b[y", "\r", "\x1bOy", "\r", "\x1bOp", "\r", "\x1b[1;2y", "\r", "\x1by", "\r"}, waits},
+		{"arrows in parts", []any{300, "\x1b", "[", 500, "y", "\r", "\x1b", "O", 500, "a", "\r"}, waits},
+		{"arrow that begins before 300 ms", []any{200, "\x1b[", 300, "y", "\r"}, waits},
+		{"another letter", []any{300, "ý", "\r", "у", "\r", "ｙ", "\r", "\xc3", "\r", "\xff", "\r"}, waits},
+		{"a letter after half a character", []any{300, "\xc3", "y", "\r"}, waits},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,33 +223,33 @@ func TestEndOnScreen(t *testing.T) {
 		keys func(s *screen) []any
 		want outcome
 	}{
-		"first page":   {func(*screen) []any { return []any{300, "a", "j", "p"} }, waits},
-		"third page":   {func(*screen) []any { return []any{300, " ", " ", "a"} }, waits},
-		"all pages":    {func(*screen) []any { return []any{300, " ", " ", " ", "a"} }, allowed},
-		"a page more":  {func(*screen) []any { return []any{300, " ", " ", " ", " ", "a"} }, allowed},
-		"deny before":  {func(*screen) []any { return []any{300, "d", "\r"} }, outcome{}},
-		"leave before": {func(*screen) []any { return []any{300, "q"} }, none},
+		"first page":   {func(*screen) []any { return []any{300, "y", "\r", "a", "\r", "p", "\r"} }, waits},
+		"third page":   {func(*screen) []any { return []any{300, " ", " ", "y", "\r"} }, waits},
+		"all pages":    {func(*screen) []any { return []any{300, " ", " ", " ", "y", "\r"} }, allowed},
+		"a page more":  {func(*screen) []any { return []any{300, " ", " ", " ", " ", "y", "\r"} }, allowed},
+		"deny before":  {func(*screen) []any { return []any{300, "n", "\r", "\r"} }, outcome{}},
+		"leave before": {func(*screen) []any { return []any{300, "q", "\r"} }, none},
 		"smaller": {func(s *screen) []any {
-			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "a", 300, "a"}
+			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "y", "\r", 360, "y", "\r"}
 		}, waits},
 		"smaller, read again": {func(s *screen) []any {
-			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "a", 300, " ", " ", " ", "a"}
+			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "y", "\r", 360, " ", " ", " ", "y", "\r"}
 		}, allowed},
 		"keys after the new size are dropped": {func(s *screen) []any {
-			return []any{300, func() { s.rows = 200 }, "a", 200, "a"}
+			return []any{300, func() { s.rows = 200 }, "y", "\r", 250, "y", "\r"}
 		}, waits},
-		"larger": {func(s *screen) []any { return []any{300, func() { s.rows = 200 }, "a", 300, "a"} }, allowed},
+		"larger": {func(s *screen) []any { return []any{300, func() { s.rows = 200 }, "y", "\r", 360, "y", "\r"} }, allowed},
 		"much too small": {func(s *screen) []any {
 			s.columns, s.rows = 10, 3
-			return []any{300, " ", "a", "j"}
+			return []any{300, " ", "y", "\r", "a", "\r"}
 		}, waits},
 		"too small to show, then larger": {func(s *screen) []any {
 			s.columns, s.rows = 30, 6
-			return []any{300, func() { s.columns, s.rows = 80, 200 }, " ", 300, "a"}
+			return []any{300, func() { s.columns, s.rows = 80, 200 }, " ", 360, "y", "\r"}
 		}, allowed},
 		"size not known": {func(s *screen) []any {
 			s.columns, s.rows = 0, 0
-			return []any{300, " ", " ", " ", "a"}
+			return []any{300, " ", " ", " ", "y", "\r"}
 		}, allowed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +301,7 @@ func FuzzLayout(f *testing.F) {
 		a.Effect.Argv, a.Said, a.Why, a.Effect.Diff = strings.Split(argv, "\x00"), said, said, said
 		q := &question{about: a, view: approval.Render(a, nil), offers: Offers(a), columns: min(max(across, minColumns), 300), rows: 24}
 		for _, line := range q.layout() {
-			if n := columns.Of(line); n >= q.columns || strings.ContainsFunc(line, unicode.IsControl) || terminaltext.Clean(line) != line {
+			if n := columns.Of(line); n >= q.columns || strings.ContainsFunc(line, unicode.IsControl) || terminal.Clean(line) != line {
 				t.Errorf("%q has %d of %d columns", line, n, q.columns)
 			}
 		}
@@ -303,18 +315,18 @@ func TestOffers(t *testing.T) {
 	plan.Effect = event.Effect{Kind: event.PlanEffect, Plan: "Read."}
 	for name, a := range map[string]*event.Approval{"once": once, "plan": plan} {
 		s := newScreen()
-		if got := ask(t, s, a, Options{}, 300, "j", "p"); !got.open || strings.Contains(s.out.String(), "job") {
+		if got := ask(t, s, a, Options{}, 300, "a", "\r", "p", "\r"); !got.open || strings.Contains(s.out.String(), "job") {
 			t.Errorf("%s: %+v\n%s", name, got, s.out.String())
 		}
-		if got := ask(t, newScreen(), a, Options{}, 300, "a"); !got.Allow {
+		if got := ask(t, newScreen(), a, Options{}, 300, "y", "\r"); !got.Allow {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	wide := func(a *event.Approval) []Offer {
-		return append(Offers(a), Offer{'w', "always allow git push", event.Answer{Allow: true, Scope: event.ScopeAlways}})
+		return append(Offers(a), Offer{Key: 'w', Text: "always allow git push", Words: "git push **", Answer: event.Answer{Allow: true, Scope: event.ScopeAlways}})
 	}
 	s := newScreen()
-	if got := ask(t, s, push(), Options{Offers: wide}, 300, "w"); got.Scope != event.ScopeAlways || !strings.Contains(s.out.String(), "w always allow git push") {
+	if got := ask(t, s, push(), Options{Offers: wide}, 300, "w", "\r"); got.Scope != event.ScopeAlways || !strings.Contains(s.out.String(), "rule: in all projects, coder can run: git push **") || !strings.Contains(s.out.String(), "w always allow git push") {
 		t.Errorf("%+v\n%s", got, s.out.String())
 	}
 }
@@ -328,11 +340,11 @@ func TestScreen(t *testing.T) {
 		color         bool
 		keys          []any
 	}{
-		"once":   {a, 80, 24, false, []any{300, "a"}},
-		"colour": {a, 80, 24, true, []any{300, "a"}},
-		"narrow": {a, 24, 40, false, []any{300, "j"}},
-		"pages":  {long(), 60, 14, false, []any{300, "a", " ", "?", "d", "too many words", "\r"}},
-		"small":  {a, 10, 3, false, []any{300, "a", "q"}},
+		"once":   {a, 80, 24, false, []any{300, "y", "\r"}},
+		"colour": {a, 80, 24, true, []any{300, "y", "\r"}},
+		"narrow": {a, 24, 40, false, []any{300, "a", "\r"}},
+		"pages":  {long(), 60, 14, false, []any{300, "y", "\r", " ", "?", "n", "\r", "too many words", "\r"}},
+		"small":  {a, 10, 3, false, []any{300, "y", "\r", "q", "\r"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScreen()
@@ -369,7 +381,7 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("nothing can be written: %+v", got)
 	}
 	s = newScreen()
-	if got := ask(t, s, push(), Options{}, 300, func() { s.broken = true }, "a"); got != none {
+	if got := ask(t, s, push(), Options{}, 300, func() { s.broken = true }, "y", "\r"); got != none {
 		t.Errorf("nothing can be written at the end: %+v", got)
 	}
 
@@ -408,7 +420,9 @@ func TestOneAtATime(t *testing.T) {
 			if _, err := a.Ask(ctx, event.Request{Approval: push()}); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
-			s.typed <- "a"
+			s.typed <- "y"
+			time.Sleep(time.Second)
+			s.typed <- "\r"
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
@@ -440,7 +454,7 @@ func TestOutputWaits(t *testing.T) {
 		}
 	}
 	write(progress, "before\n")()
-	ask(t, s, push(), Options{Output: output}, write(progress, "one\n"), 300, write(log, "two\n"), write(progress, "three\n"), "a")
+	ask(t, s, push(), Options{Output: output}, write(progress, "one\n"), 300, write(log, "two\n"), write(progress, "three\n"), "y", "\r")
 	write(progress, "after\n")()
 	got := s.out.String()
 	if !strings.HasPrefix(got, "before\n\r\nAllow this") || !strings.HasSuffix(got, "answered: allow once\r\none\ntwo\nthree\nafter\n") {

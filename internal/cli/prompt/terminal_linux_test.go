@@ -54,12 +54,12 @@ type result struct {
 }
 
 // traced writes what was read, so that a test knows when it can type on.
-type traced struct{ *terminal }
+type traced struct{ *tty }
 
 func (c traced) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
-	chunk, err := c.terminal.read(ctx, timeout)
+	chunk, err := c.tty.read(ctx, timeout)
 	if len(chunk) > 0 {
-		fmt.Fprintf(c.terminal, "[read %q]\r\n", chunk)
+		fmt.Fprintf(c.tty, "[read %q]\r\n", chunk)
 	}
 	return chunk, err
 }
@@ -77,7 +77,7 @@ func askHere(path string) error {
 	if err != nil {
 		return err
 	}
-	console := traced{&terminal{in: 0, Writer: os.Stderr}}
+	console := traced{&tty{in: 0, Writer: os.Stderr}}
 	if s.TypedAhead {
 		fmt.Fprintln(os.Stderr, "type now")
 		for {
@@ -161,40 +161,49 @@ func resume(t *testing.T, p *os.Process) {
 }
 
 const (
-	menu = "? help\r\n"
+	menu = "? help\r\n> "
 	more = "show more"
 )
 
 func typed(after, keys string) testkit.Answer { return testkit.Answer{After: after, Type: keys} }
 
+// enter confirms a letter when it is on the screen.
+func enter(letter string) testkit.Answer {
+	return testkit.Answer{After: fmt.Sprintf("[read %q]\r\n%s", letter, letter), Type: "\r"}
+}
+
 func TestOnTerminal(t *testing.T) {
 	left := result{Err: engine.ErrNoAnswer.Error(), Restored: true}
 	allowed := result{Answer: event.Answer{Allow: true, Scope: event.ScopeOnce}, Restored: true}
+	forJob := result{Answer: event.Answer{Allow: true, Scope: event.ScopeJob}, Restored: true}
 	for name, tt := range map[string]struct {
 		scene scene
 		keys  []testkit.Answer
 		want  result
 	}{
-		"allow":             {scene{}, []testkit.Answer{typed(menu, "a")}, allowed},
-		"for the job":       {scene{}, []testkit.Answer{typed(menu, "j")}, result{Answer: event.Answer{Allow: true, Scope: event.ScopeJob}, Restored: true}},
-		"typed ahead":       {scene{TypedAhead: true}, []testkit.Answer{typed("type now", "a\naaa\n"), typed(menu, "q")}, left},
-		"Enter":             {scene{}, []testkit.Answer{typed(menu, "\r"), typed(`[read "\r"]`, "\r"), typed(`[read "\r"]`, "q")}, left},
-		"special key":       {scene{}, []testkit.Answer{typed(menu, "\x1bOa"), typed(`[read "\x1bOa"]`, "q")}, left},
+		"allow":             {scene{}, []testkit.Answer{typed(menu, "y"), enter("y")}, allowed},
+		"for the job":       {scene{}, []testkit.Answer{typed(menu, "a"), enter("a"), typed("rule: until this job ends, coder can run: git push", "")}, forJob},
+		"typed ahead":       {scene{TypedAhead: true}, []testkit.Answer{typed("type now", "y\ny\ry\n"), typed(menu, "q"), enter("q")}, left},
+		"typed while shown": {scene{}, []testkit.Answer{typed("Allow this command?", "y"), typed(`[read "y"]`, "\r"), typed(menu, "q"), enter("q")}, left},
+		"Enter":             {scene{}, []testkit.Answer{typed(menu, "\r"), typed(`[read "\r"]`, "\r"), typed(`[read "\r"]`, "\x03")}, left},
+		"letter and Enter at once": {scene{}, []testkit.Answer{typed(menu, "y\r"), typed("Pasted text is no answer.", ""), typed(menu, "q"), enter("q")},
+			left},
+		"special key":       {scene{}, []testkit.Answer{typed(menu, "\x1bOy"), typed(`[read "\x1bOy"]`, "\x03")}, left},
 		"interrupt":         {scene{}, []testkit.Answer{typed(menu, "\x03")}, left},
 		"interrupt at once": {scene{}, []testkit.Answer{typed("Allow this command?", "\x03")}, left},
 		"signal":            {scene{}, []testkit.Answer{typed(menu, "SIGTERM")}, result{Err: "received terminated", Restored: true}},
-		"signal in a reason": {scene{}, []testkit.Answer{typed(menu, "d"), typed("Esc: back", "SIGTERM")},
+		"signal in a reason": {scene{}, []testkit.Answer{typed(menu, "n"), enter("n"), typed("Esc: back", "SIGTERM")},
 			result{Err: "received terminated", Restored: true}},
-		"stopped and continued": {scene{}, []testkit.Answer{typed(menu, "SIGCONT j")}, result{Answer: event.Answer{Allow: true, Scope: event.ScopeJob}, Restored: true}},
-		"denial": {scene{}, []testkit.Answer{typed(menu, "d"), typed("Esc: back): ", "use stägixx\x7f\x7fng"), typed("ng", "\r")},
+		"stopped and continued": {scene{}, []testkit.Answer{typed(menu, "SIGCONT a"), enter("a")}, forJob},
+		"denial": {scene{}, []testkit.Answer{typed(menu, "n"), enter("n"), typed("Esc: back): ", "use stägixx\x7f\x7fng"), typed("ng", "\r")},
 			result{Answer: event.Answer{Reason: "use stäging"}, Restored: true}},
-		"end not on the screen": {scene{Approval: long()}, []testkit.Answer{typed(more, "a"), typed("Read to the end first.", ""), typed(more, "q")}, left},
-		"read to the end": {scene{Approval: long()}, []testkit.Answer{typed(more, " "), typed(more, " "), typed(more, " "), typed("a allow once", "a")},
+		"end not on the screen": {scene{Approval: long()}, []testkit.Answer{typed(more, ""), typed(menu, "y"), enter("y"), typed("Read to the end first.", ""), typed(menu, "q"), enter("q")}, left},
+		"read to the end": {scene{Approval: long()}, []testkit.Answer{typed(menu, " "), typed(menu, " "), typed(menu, " "), typed(menu, "y"), enter("y")},
 			allowed},
-		"other size": {scene{}, []testkit.Answer{{After: menu, Type: "a", Columns: 60, Rows: 30}, typed("has changed", ""), typed(menu, "q")}, left},
-		"other size, seen": {scene{}, []testkit.Answer{{After: menu, Type: "a", Columns: 40, Rows: 30}, typed("has changed", ""), typed(menu, "a")},
+		"other size": {scene{}, []testkit.Answer{{After: menu, Type: "y", Columns: 60, Rows: 30}, enter("y"), typed("has changed", ""), typed(menu, "q"), enter("q")}, left},
+		"other size, seen": {scene{}, []testkit.Answer{{After: menu, Type: "y", Columns: 40, Rows: 30}, enter("y"), typed("has changed", ""), typed(menu, "y"), enter("y")},
 			allowed},
-		"narrow": {scene{Columns: 20, Rows: 40}, []testkit.Answer{typed(menu, "a")}, allowed},
+		"narrow": {scene{Columns: 20, Rows: 40}, []testkit.Answer{typed(menu, "y"), enter("y")}, allowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.scene.Approval == nil {
@@ -215,7 +224,7 @@ func TestHostileOnTerminal(t *testing.T) {
 	a.Effect.Argv = []string{"git", dirty, "a” “b", "", strings.Repeat(" ", 500) + "--force", "\"", "\\", strings.Repeat("x", 1000)}
 	a.Effect.Dir, a.Effect.Program, a.Effect.Env = dirty, dirty, []string{dirty}
 	a.Said, a.Rule, a.Why, a.Experts, a.Sandbox = dirty, dirty, dirty, []string{dirty, dirty}, dirty
-	out, got := onTerminal(t, scene{Approval: a, Columns: 100, Rows: 60}, typed(menu, "a"))
+	out, got := onTerminal(t, scene{Approval: a, Columns: 100, Rows: 60}, typed(menu, "y"), enter("y"))
 	if !got.Answer.Allow {
 		t.Errorf("%+v", got)
 	}

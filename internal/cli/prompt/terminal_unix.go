@@ -17,16 +17,16 @@ import (
 
 // New returns an Approver that reads keys from in and writes to out. Both are the terminal.
 func New(in *os.File, out io.Writer, opts Options) *Approver {
-	return newApprover(&terminal{in: int(in.Fd()), Writer: out}, opts)
+	return newApprover(&tty{in: int(in.Fd()), Writer: out}, opts)
 }
 
-type terminal struct {
+type tty struct {
 	in int
 	io.Writer
 	continued chan os.Signal // gets a value when a stopped process runs again
 }
 
-func (t *terminal) size() (columns, rows int) {
+func (t *tty) size() (columns, rows int) {
 	columns, rows, err := term.GetSize(t.in)
 	if err != nil {
 		return 0, 0
@@ -35,7 +35,7 @@ func (t *terminal) size() (columns, rows int) {
 }
 
 // raw fails in a job of the shell that is in the background: it would be stopped.
-func (t *terminal) raw() (undo func(), err error) {
+func (t *tty) raw() (undo func(), err error) {
 	if group, err := unix.IoctlGetInt(t.in, unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
 		return nil, errors.New("the terminal belongs to another program")
 	}
@@ -57,7 +57,7 @@ const poll = 50 * time.Millisecond
 
 // read never waits within a read of the terminal: that cannot be interrupted, and would take the
 // first key of whatever comes after the question.
-func (t *terminal) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
+func (t *tty) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
 	deadline := time.Now().Add(timeout)
 	for ctx.Err() == nil {
 		select {
@@ -92,7 +92,7 @@ func (t *terminal) read(ctx context.Context, timeout time.Duration) ([]byte, err
 }
 
 // wait reports whether the terminal can be read, now or soon.
-func (t *terminal) wait() (ready bool, err error) {
+func (t *tty) wait() (ready bool, err error) {
 	var set unix.FdSet
 	set.Set(t.in)
 	timeout := unix.NsecToTimeval(poll.Nanoseconds())

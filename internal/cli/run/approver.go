@@ -37,8 +37,9 @@ func (o *Options) approver(stored *host.Grants) engine.Approver {
 func offers(a *event.Approval) []prompt.Offer {
 	all := prompt.Offers(a)
 	if words, ok := host.Wider(a); ok && len(all) > 0 {
+		command := terminal.ShellJoin(words[:len(words)-1]...) + " **"
 		all = append(all, prompt.Offer{
-			Key: 'w', Text: fmt.Sprintf("allow %s ** in this project", terminal.ShellJoin(words[:len(words)-1]...)),
+			Key: 'w', Text: fmt.Sprintf("allow %s in this project", command), Words: command,
 			Answer: event.Answer{Allow: true, Scope: event.ScopeProject, Wide: true},
 		})
 	}

@@ -46,12 +46,12 @@ func TestOffers(t *testing.T) {
 		about event.ApprovalRequested
 		want  string
 	}{
-		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push", "origin"}}}, "jpw"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push", "origin"}}}, "apw"},
 		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push"}}, Once: true}, ""},
-		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push"}, Env: []string{"A=b"}}}, "jp"},
-		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"make", "test"}, Opaque: true}}, "jp"},
-		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"ls", "-l"}}}, "jp"},
-		{event.ApprovalRequested{Effect: event.Effect{Kind: event.FileEffect, Path: "a"}}, "jp"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"git", "push"}, Env: []string{"A=b"}}}, "ap"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"make", "test"}, Opaque: true}}, "ap"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"ls", "-l"}}}, "ap"},
+		{event.ApprovalRequested{Effect: event.Effect{Kind: event.FileEffect, Path: "a"}}, "ap"},
 	} {
 		keys := ""
 		for _, o := range offers(&event.Approval{ApprovalRequested: tt.about}) {
