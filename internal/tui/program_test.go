@@ -1,0 +1,54 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+func TestExpertIsChosen(t *testing.T) {
+	d := drive(t, &fakeProject{experts: []Expert{{Key: "lead"}, {Key: "writer"}}}, 80, 24)
+	d.shows("writer")
+	d.press("down", "enter")
+	if d.p.chat == nil || d.p.chat.expert != "writer" {
+		t.Fatalf("the screen is\n%s", d.screen())
+	}
+}
+
+func TestTooSmall(t *testing.T) {
+	d := drive(t, &fakeProject{}, 39, 24)
+	if got := strings.Join(strings.Fields(d.screen()), " "); got != "perstack needs 40x10; this is 39x24" {
+		t.Errorf("%q", got)
+	}
+	d.send(tea.WindowSizeMsg{Width: 40, Height: 10})
+	if got := d.screen(); !strings.Contains(got, "F1 help") {
+		t.Errorf("the screen is\n%s", got)
+	}
+}
+
+// A spinner is drawn as long as the user waits, a frame each 100 ms, and no timer runs otherwise.
+func TestSpinner(t *testing.T) {
+	release := make(chan struct{})
+	d := drive(t, &fakeProject{run: func(ctx context.Context, _ Task, _ Asker, _ func(event.Event, error) bool) { <-release }}, 80, 24,
+		func(o *Options) { o.Entry, o.Expert = EntryChat, "lead" })
+	if len(d.timers) != 0 {
+		t.Errorf("%d timers run while nothing does", len(d.timers))
+	}
+	d.enter("go")
+	d.press("enter")
+	before := d.p.spinner()
+	d.pass(tickEvery)
+	if after := d.p.spinner(); before == after || !strings.Contains(d.screen(), after) {
+		t.Errorf("%q became %q on\n%s", before, after, d.screen())
+	}
+	close(release)
+	d.until("the job ends", func() bool { return !d.p.isWaiting() })
+	d.pass(tickEvery)
+	if len(d.timers) != 0 {
+		t.Errorf("%d timers are left", len(d.timers))
+	}
+}
