@@ -31,6 +31,8 @@ func (a asker) Confirm(ctx context.Context, question string) (bool, error) {
 	return r.yes, err
 }
 
+func (a asker) Tell(notice string) { a.feed.put(item{notice: notice}) }
+
 func (a asker) ask(ctx context.Context, q *ask) (reply, error) {
 	q.reply = make(chan reply, 1)
 	a.feed.put(item{ask: q})

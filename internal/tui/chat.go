@@ -102,11 +102,14 @@ func (c *chat) take(b batch) tea.Cmd {
 		return nil // of a conversation that was left
 	}
 	for _, i := range b.items {
-		if i.ask == nil && i.settled == nil {
+		switch {
+		case i.event.Body != nil:
 			if c.jobID == "" {
 				c.jobID = i.event.JobID
 			}
 			c.transcript.apply(i.event)
+		case i.notice != "":
+			c.transcript.tell(i.notice)
 		}
 	}
 	if !b.ended {

@@ -26,9 +26,10 @@ type feed struct {
 
 // An item is one thing that a job says.
 type item struct {
-	event   event.Event
-	ask     *ask // the job asks; event has nothing then
-	settled *ask // the answer is not wanted any more
+	event   event.Event // has no body if the item is another thing
+	ask     *ask        // the job asks
+	settled *ask        // the answer is not wanted any more
+	notice  string      // that the job tells
 }
 
 // A batch is what came of a feed since the last one.
@@ -64,7 +65,7 @@ func (f *feed) put(i item) {
 	full := len(f.items) >= maxItems
 	f.mu.Unlock()
 	signal(f.waiting)
-	if full && i.ask == nil && i.settled == nil {
+	if full && i.event.Body != nil {
 		<-f.space
 	}
 }

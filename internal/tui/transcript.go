@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"fmt"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/tui/pager"
@@ -16,6 +18,7 @@ type transcript struct {
 	runs     []narrate.Run  // in the order in which they began
 	runAt    map[string]int // in runs
 	totals   narrate.Totals
+	notices  int
 }
 
 func newTranscript(p *program) *transcript {
@@ -43,6 +46,12 @@ func (t *transcript) put(r narrate.Row) {
 	}
 	t.rows[r.ID] = r
 	t.pager.Put(r.ID, &row{t.p, r})
+}
+
+// tell adds a notice that is no event.
+func (t *transcript) tell(notice string) {
+	t.notices++
+	t.pager.Put(fmt.Sprintf("notice-%d", t.notices), &row{t.p, narrate.Row{Label: "Note", Body: []narrate.Text{{Text: notice}}}})
 }
 
 func (t *transcript) putRun(r narrate.Run) {
