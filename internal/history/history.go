@@ -215,7 +215,7 @@ type Checkpoint struct {
 // ends the sequence. It does not fold the job, so it needs little memory.
 func Checkpoints(ctx context.Context, s store.Store, jobID string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
-		next := make(map[string]string) // the checkpoint that each run works towards
+		var t Tracker
 		for r, err := range s.Read(ctx, jobID, 0) {
 			if errors.Is(err, event.ErrUnknownType) {
 				continue
@@ -224,20 +224,34 @@ func Checkpoints(ctx context.Context, s store.Store, jobID string) iter.Seq2[Che
 				yield(Checkpoint{}, err)
 				return
 			}
-			e, reached := r.Event, ""
-			switch b := e.Body.(type) {
-			case event.StartRun:
-				next[e.RunID] = b.CheckpointID
-			case event.ContinueToNextStep:
-				reached, next[e.RunID] = next[e.RunID], b.NextCheckpointID
-			default:
-				if e.IsTerminal() {
-					reached = next[e.RunID]
-				}
-			}
-			if reached != "" && !yield(Checkpoint{reached, e}, nil) {
+			if reached := t.Reached(r.Event); reached != "" && !yield(Checkpoint{reached, r.Event}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// A Tracker says which checkpoints the events of a job reach. The zero Tracker is ready for the
+// first event.
+type Tracker struct {
+	next map[string]string // the checkpoint that each run works towards
+}
+
+// Reached returns the id of the checkpoint that e leaves; "" if it leaves none. It must be given
+// every event of the job, in order.
+func (t *Tracker) Reached(e event.Event) (id string) {
+	if t.next == nil {
+		t.next = make(map[string]string)
+	}
+	switch b := e.Body.(type) {
+	case event.StartRun:
+		t.next[e.RunID] = b.CheckpointID
+	case event.ContinueToNextStep:
+		id, t.next[e.RunID] = t.next[e.RunID], b.NextCheckpointID
+	default:
+		if e.IsTerminal() {
+			id = t.next[e.RunID]
+		}
+	}
+	return id
 }

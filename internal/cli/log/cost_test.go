@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -37,11 +36,11 @@ func TestCosts(t *testing.T) {
 		"changed model":     {[]event.Event{start("r1", "replay", "replay"), known, {RunID: "r1", Body: event.CompleteRun{Usage: used}}}, once},
 		"without a start":   {[]event.Event{{RunID: "r1", Body: event.CompleteRun{Usage: used}}}, ""},
 	} {
-		c := costs{prices: make(map[string]expert.Price)}
+		teller := newTeller()
 		for _, e := range tt.events {
-			c.add(e)
+			teller.tell(e)
 		}
-		if got := c.line(); tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) {
+		if got := cost(teller.totals); tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// docs/log.md names every flag and every member, and its tree is one that is drawn.
+// docs/log.md names every flag and every member. Its transcript is one that is printed, and its tree
+// is one that is drawn.
 func TestPageOfLog(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/log.md")
 	if err != nil {
@@ -26,6 +27,15 @@ func TestPageOfLog(t *testing.T) {
 		if !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("docs/log.md does not mention the member %s", name)
 		}
+	}
+	printed, err := os.ReadFile("testdata/transcript.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, screen, _ := strings.Cut(page, "```\n── run ")
+	screen, _, _ = strings.Cut(screen, "```\n")
+	if screen == "" || !strings.Contains(string(printed), "\n── run "+screen) {
+		t.Errorf("the transcript of docs/log.md is none that is printed:\n%s", screen)
 	}
 	tree, err := os.ReadFile("testdata/tree.golden")
 	if err != nil {

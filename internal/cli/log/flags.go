@@ -16,7 +16,8 @@ type mode struct {
 
 var (
 	listJobs       = &mode{"the list of jobs", []string{"take", "offset", "json"}}
-	explainJob     = &mode{"the explanation of a job", append([]string{"verbose", "summary"}, selecting...)}
+	showTranscript = &mode{"the transcript", append([]string{"verbose", "summary"}, selecting...)}
+	listEvents     = &mode{"--events", append([]string{"events", "verbose", "summary"}, selecting...)}
 	printEvents    = &mode{"--json", append([]string{"json"}, selecting...)}
 	printRecords   = &mode{"--records", append([]string{"records"}, selecting...)}
 	showCheckpoint = &mode{"--checkpoint", []string{"checkpoint", "messages", "verbose", "json"}}
@@ -25,11 +26,14 @@ var (
 )
 
 // selecting are the flags that choose events.
-var selecting = []string{"run", "step", "type", "errors", "tools", "delegations", "take", "offset"}
+var selecting = append([]string{"run", "take", "offset"}, matching...)
+
+// matching are the flags that say what an event has to be like.
+var matching = []string{"step", "type", "errors", "tools", "delegations"}
 
 // aboutOneJob are the flags that mean nothing to the list of jobs. Without a job they are
 // about the newest one.
-var aboutOneJob = []string{"step", "type", "errors", "tools", "delegations", "verbose", "summary", "records", "tree", "verify"}
+var aboutOneJob = append([]string{"events", "verbose", "summary", "records", "tree", "verify"}, matching...)
 
 func (o *Options) mode() *mode {
 	switch {
@@ -45,8 +49,10 @@ func (o *Options) mode() *mode {
 		return printRecords
 	case o.JSON:
 		return printEvents
+	case o.Events:
+		return listEvents
 	}
-	return explainJob
+	return showTranscript
 }
 
 // parse completes the options from the arguments and checks that they fit together.
@@ -54,7 +60,7 @@ func (o *Options) mode() *mode {
 func (o *Options) parse(changed func(flag string) bool, args []string) error {
 	if len(args) > 0 {
 		if o.Job != "" && o.Job != args[0] {
-			return host.Usagef("two jobs are named, %q and %q; log explains one at a time", args[0], o.Job)
+			return host.Usagef("two jobs are named, %q and %q; log shows one at a time", args[0], o.Job)
 		}
 		o.Job = args[0]
 	}
@@ -92,7 +98,7 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 
 func (o *Options) checkFlags(changed func(flag string) bool) error {
 	mode := o.mode()
-	all := slices.Concat(selecting, []string{"checkpoint", "messages", "verbose", "summary", "json", "records", "tree", "verify"})
+	all := slices.Concat(selecting, []string{"checkpoint", "messages", "events", "verbose", "summary", "json", "records", "tree", "verify"})
 	for _, flag := range all {
 		if !changed(flag) || slices.Contains(mode.flags, flag) {
 			continue

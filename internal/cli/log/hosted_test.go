@@ -52,8 +52,9 @@ func TestWhatTheProviderRan(t *testing.T) {
 	s := memory.New()
 	tellHosted(t, s)
 	for name, args := range map[string]string{
-		"hosted": "hostedjob --summary", "hosted_tools": "hostedjob --tools", "hosted_verbose": "hostedjob --tools --verbose",
-		"hosted_messages": "--checkpoint h2 --messages",
+		"hosted": "hostedjob --summary --events", "hosted_tools": "hostedjob --tools --events", "hosted_verbose": "hostedjob --tools --verbose --events",
+		"transcript_hosted": "hostedjob",
+		"hosted_messages":   "--checkpoint h2 --messages",
 	} {
 		out, errOut, code := perstackLog(t, s, strings.Fields(args)...)
 		if errOut != "" || code != 0 || strings.Contains(out, "\x1b") {

@@ -43,7 +43,7 @@ func TestIsolationOfARun(t *testing.T) {
 		start("cp1", nil, true), event.StartGeneration{}, event.StopRunByInterrupt{Reason: "received interrupt"},
 		start("cp2", &event.Origin{RunID: "run1", CheckpointID: "cp1"}, false), event.StartGeneration{}, event.CompleteRun{NewMessage: say(event.ExpertMessage, "Done.")})
 	s.end()
-	out, _, code := perstackLog(t, st, "walledjob")
+	out, _, code := perstackLog(t, st, "walledjob", "--events")
 	for _, want := range []string{
 		"\nIsolation: docker, one shared sandbox for all skills (--shared-sandbox); then docker, a sandbox for each skill\n",
 		"\n  ● Sandbox sandboxes skipped\n    └ all skills share one\n",

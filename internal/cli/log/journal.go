@@ -28,36 +28,36 @@ func (v *survey) printRecords(ctx context.Context, out *bufio.Writer) error {
 			return out.WriteByte('\n')
 		}
 	}
-	return v.reread(ctx, func(r store.Record, _, shown bool) error {
-		if !shown {
+	window := v.window()
+	return v.reread(ctx, func(r store.Record, _, selected bool) error {
+		if !window.shows(selected) {
 			return nil
 		}
 		return write(r.Line)
 	})
 }
 
-// reread reads the journal a second time, up to the last record to show: one that the user
-// has selected and that is in the window. It says of each record whether this version knows
-// its type, and whether to show it.
-func (v *survey) reread(ctx context.Context, each func(r store.Record, known, shown bool) error) error {
-	window := v.selected[:max(len(v.selected)-v.opts.Offset, 0)]
-	if v.opts.Take > 0 {
-		window = window[max(len(window)-v.opts.Take, 0):]
-	}
+// reread reads the journal a second time, up to where the survey ended. It says of each record
+// whether this version knows its type, and whether the user has selected it.
+func (v *survey) reread(ctx context.Context, each func(r store.Record, known, selected bool) error) error {
+	rest := v.selected
 	for r, err := range v.store.Read(ctx, v.jobID, 0) {
-		if len(window) == 0 {
-			break // what follows is not wanted, or damaged, or newer than the survey
+		if r.Seq > v.last || v.last == 0 {
+			break // what follows is damaged, or newer than the survey
 		}
 		known := !errors.Is(err, event.ErrUnknownType)
 		if known && err != nil {
 			return err
 		}
-		shown := r.Seq == window[0]
-		if shown {
-			window = window[1:]
+		selected := len(rest) > 0 && rest[0] == r.Seq
+		if selected {
+			rest = rest[1:]
 		}
-		if err := each(r, known, shown); err != nil {
+		if err := each(r, known, selected); err != nil {
 			return err
+		}
+		if r.Seq == v.last {
+			break
 		}
 	}
 	return nil
@@ -186,54 +186,18 @@ func (o *Options) isOther(project string) (bool, error) {
 	return project != history.Project.ID() && !slices.Contains(adopted, project), err
 }
 
-// A teller says which rows come with which event. The journal has records of its own for
-// single calls, which are not among the events that people see: their rows come with the
-// event that closes the turn. With --records, every row stays with its record.
-type teller struct {
-	narrator  narrate.Narrator
-	asRecords bool
-	waiting   map[string][]narrate.Row // by Run
-}
-
-func newTeller(o *Options) *teller {
-	return &teller{asRecords: o.Records, waiting: make(map[string][]narrate.Row)}
-}
-
-// tell returns the rows that come with e. It must be given every event, in order, in its
-// lean form.
-func (t *teller) tell(e event.Event) []narrate.Row {
-	rows := narrate.Rows(t.narrator.Apply(e))
-	switch {
-	case t.asRecords:
-	case e.IsRecordOnly():
-		t.waiting[e.RunID] = append(t.waiting[e.RunID], rows...)
-	case closesTurn(e):
-		rows = append(t.waiting[e.RunID], rows...)
-		delete(t.waiting, e.RunID)
-	}
-	return rows
-}
-
-// closesTurn reports whether e shows what became of the calls of a turn.
-func closesTurn(e event.Event) bool {
-	switch e.Body.(type) {
-	case event.ResolveToolResults, event.AttemptCompletion, event.ContinueToNextStep:
-		return true
-	}
-	return e.IsTerminal()
-}
-
-// walk hands over each event that is to be shown, in its full form and with its rows.
+// walk hands over each event that is to be shown, in its full form and with the rows that are listed
+// with it.
 func (v *survey) walk(ctx context.Context, show func(seq int64, e event.Event, rows []narrate.Row) error) error {
-	history, teller := engine.NewHistory(), newTeller(v.opts)
-	return v.reread(ctx, func(r store.Record, known, shown bool) error {
+	history, teller, window := engine.NewHistory(), newTeller(), v.window()
+	return v.reread(ctx, func(r store.Record, known, selected bool) error {
 		if !known {
 			return nil
 		}
-		e, rows := history.Expand(r), teller.tell(r.Event)
-		if !shown {
+		e, told := history.Expand(r), teller.tell(r.Event)
+		if !window.shows(selected) {
 			return nil
 		}
-		return show(r.Seq, e, rows)
+		return show(r.Seq, e, told.listed)
 	})
 }

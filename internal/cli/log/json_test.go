@@ -75,13 +75,13 @@ func TestRecordsAreVerbatim(t *testing.T) {
 	s := memory.New()
 	tellLong(t, s)
 	var all, calls, failed []string
-	teller := newTeller(&Options{Records: true})
+	teller := newTeller()
 	for r, err := range s.Read(t.Context(), "longjob", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, string(r.Line))
-		rows := teller.tell(r.Event)
+		rows := teller.tell(r.Event).own
 		if isTool(r.Event, rows) {
 			calls = append(calls, string(r.Line))
 		}
@@ -123,7 +123,7 @@ func TestCheckpointAsJSON(t *testing.T) {
 func TestUnknownEventTypes(t *testing.T) {
 	s := newer{memory.New()}
 	tellLong(t, s.Store)
-	out, errOut, code := perstackLog(t, s, "longjob")
+	out, errOut, code := perstackLog(t, s, "longjob", "--events")
 	if !strings.Contains(out, "[Step 2] stopRunByError") || code != 0 ||
 		!strings.Contains(errOut, "1 records have types that this version of perstack does not know") {
 		t.Errorf("code %d, stderr %q, stdout:\n%s", code, errOut, out)

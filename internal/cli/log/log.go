@@ -1,9 +1,10 @@
-// Package log is the command that lists jobs and explains what happened in one.
+// Package log is the command that lists jobs and shows what happened in one.
 //
 // It reads the history and nothing else, never writes to the storage directory, and
 // works beside a run that is under way. Everything it prints is folded from the
 // journal with the engine's own fold, so it cannot disagree with what a resumed job
-// would see. Start reading at [Options], then [New].
+// would see. Rows are those of package narrate, so it cannot disagree with what
+// perstack run showed. Start reading at [Options], then [New].
 package log
 
 import (
@@ -36,10 +37,11 @@ type Options struct {
 	Tree       bool
 	Verify     bool
 	Filter     Filter
-	Take       int // newest events, or jobs; 0 for all
-	Offset     int // newest events, or jobs, to skip
+	Take       int // newest rows, events or jobs; 0 for all
+	Offset     int // newest rows, events or jobs to skip
 
 	// How to show it.
+	Events   bool
 	JSON     bool
 	Records  bool
 	Verbose  bool
@@ -55,10 +57,13 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	}
 	cmd := &cobra.Command{
 		Use:   "log [job]",
-		Short: "List jobs, or explain what happened in one",
-		Long: `List the jobs of the project, newest first, or explain what happened in one of them: the
-queries, the tool calls with their results, retries, and how it ended. Each step ends
-with the id of its checkpoint, for perstack run --resume-from.
+		Short: "List jobs, or show what happened in one",
+		Long: `List the jobs of the project, newest first, or show the transcript of one of them: the
+rows that perstack run showed, with whole answers. Dim lines name the checkpoint after
+each step, for perstack run --resume-from, and the snapshots, for perstack restore.
+
+A job, a run or a checkpoint can be named by the beginning of its id, 4 characters or
+more. If several ids begin with it, they are listed and the exit code is 2.
 
 The project is the directory of the nearest perstack.toml, else this directory. --all
 looks in the histories of all your projects.
@@ -66,9 +71,11 @@ looks in the histories of all your projects.
 Flags that are about one job, such as --errors, --tools and --summary, mean the newest
 job unless one is named.
 
-Of a long job, the newest 100 events are shown; --take and --offset show others. If
-several of --type, --errors, --tools and --delegations are given, events are shown
-that match any of them. Times are UTC.
+--events lists the events instead, run by run, each with its rows. Of a long job, the
+newest 100 rows or events are shown; --take and --offset show others. If several of
+--type, --errors, --tools and --delegations are given, events are selected that match
+any of them. The transcript then has the rows that one of these events added or
+changed. Times are UTC.
 
 --tree draws the runs of a job. Below each run are the delegates that it called, in
 the order of the calls, and the runs that branched off one of its checkpoints. The
@@ -91,9 +98,11 @@ Exit codes: 0, even if there is nothing to show; 1 for a damaged journal; 2 for 
 run or checkpoint that does not exist.`,
 		Example: `  perstack log                            list the jobs of this project
   perstack log --all                      list those of all projects
-  perstack log <job>                      explain a job
+  perstack log <job>                      what happened in a job
+  perstack log --latest                   what happened in the newest job
   perstack log --errors                   what went wrong in the newest job
-  perstack log <job> --step 3-5 --verbose with arguments and full texts
+  perstack log <job> --step 3-5 --verbose whole results, and what happened around runs
+  perstack log <job> --events             its events, run by run
   perstack log <job> --tree               its runs: delegation and branches
   perstack log <job> --run <run>          what one run did
   perstack log <job> --checkpoint <id> --messages
@@ -101,7 +110,7 @@ run or checkpoint that does not exist.`,
   perstack log --all --verify             check the jobs of all projects
   perstack log <job> --json | jq .type`,
 		Args: host.AtMost(1, func(args []string) error {
-			return host.Usagef("log explains one job at a time, but got %d; perstack log lists them", len(args))
+			return host.Usagef("log shows one job at a time, but got %d; perstack log lists them", len(args))
 		}),
 		ValidArgsFunction: opts.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,8 +128,8 @@ run or checkpoint that does not exist.`,
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else that of the project)")
 	flags.BoolVar(&opts.All, "all", false, "look in the histories of all projects, not only in that of this one")
 	flags.StringVar(&opts.Job, "job", "", "the job, like the argument")
-	flags.BoolVar(&opts.Latest, "latest", false, "explain the newest job")
-	flags.StringVar(&opts.Run, "run", "", "only events of this run; without a job, all jobs are searched for it")
+	flags.BoolVar(&opts.Latest, "latest", false, "show the newest job")
+	flags.StringVar(&opts.Run, "run", "", "only what this run did; without a job, all jobs are searched for it")
 	flags.StringVar(&opts.Checkpoint, "checkpoint", "", "show this checkpoint; without a job, all jobs are searched for it")
 	flags.BoolVar(&opts.Messages, "messages", false, "with --checkpoint: list its messages")
 	flags.Var(&opts.Filter.Steps, "step", "only these steps: N, >N, >=N, <N, <=N or A-B")
@@ -128,9 +137,10 @@ run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors, retries, failed tool calls and limits that ended a run")
 	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results, including those that the provider ran")
 	flags.BoolVar(&opts.Filter.Delegations, "delegations", false, "only delegations")
-	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest events or jobs to show; 0 means all")
-	flags.IntVar(&opts.Offset, "offset", 0, "how many of the newest events or jobs to skip")
-	flags.BoolVar(&opts.Verbose, "verbose", false, "show the arguments of tool calls, and texts in full")
+	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest rows, events or jobs to show; 0 means all")
+	flags.IntVar(&opts.Offset, "offset", 0, "how many of the newest rows, events or jobs to skip")
+	flags.BoolVar(&opts.Events, "events", false, "list the events, run by run, each with its rows")
+	flags.BoolVar(&opts.Verbose, "verbose", false, "add what happens around runs, and show everything in full")
 	flags.BoolVar(&opts.Summary, "summary", false, "add a summary of the whole job")
 	flags.BoolVar(&opts.JSON, "json", false, "print JSON lines, with all data of each event; see --records")
 	flags.BoolVar(&opts.Records, "records", false, "print the records of the journal, as JSON lines")
@@ -209,8 +219,10 @@ func showJob(ctx context.Context, opts *Options, s store.Store, jobID string) er
 		err = v.printRecords(ctx, out)
 	case mode == printEvents:
 		err = v.printEvents(ctx, out)
+	case mode == listEvents:
+		err = v.listEvents(ctx, out)
 	default:
-		err = v.explain(ctx, out)
+		err = v.transcript(ctx, out)
 	}
 	if err == nil {
 		err = out.Flush()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/store/memory"
@@ -56,7 +57,7 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 			t.Errorf("%s: rows (-want +got)\n%s", job, diff)
 		}
 		got := make(map[string][]string)
-		opts := &Options{Job: job}
+		opts := &Options{Job: job, Events: true, Host: &host.Host{}}
 		v, err := look(t.Context(), opts, s, job)
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +78,7 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 		if diff := cmp.Diff(told, got); diff != "" {
 			t.Errorf("%s: rows of a Run (-run +log)\n%s", job, diff)
 		}
-		logged, _, _ := perstackLog(t, s, job, "--take", "0")
+		logged, _, _ := perstackLog(t, s, job, "--events", "--take", "0")
 		for l := range strings.Lines(shown.String()) {
 			l = strings.TrimSpace(l)
 			if name, rest, ok := strings.Cut(l, "] "); ok && strings.HasPrefix(name, "● [") {

@@ -132,7 +132,8 @@ func TestDamagedJournal(t *testing.T) {
 			first := map[string]string{"changed": "damaged at record 4", "cut": "damaged at record 5"}[name]
 			write(t, records...)
 			for args, want := range map[string]string{
-				"longjob":           "[Step 1] startRun",
+				"longjob":           "● Query\n",
+				"longjob --events":  "[Step 1] startRun",
 				"longjob --json":    `"type":"startRun"`,
 				"longjob --records": `"seq":1`,
 				"longjob --tree":    "planner  run1",
@@ -250,7 +251,7 @@ func TestHostileText(t *testing.T) {
 	st.start(hostile, "cp3", nil)
 	st.tell(event.StartGeneration{}, call(`{"a":"`+"\u202e\u009b"+`"}`, c), event.CallInteractiveTool{ToolCallID: hostile}, event.StopRunByInteractiveTool{})
 	st.end()
-	for _, args := range []string{"", "job2", "job2 --verbose", "job1", "job1 --verbose --summary", "job1 --checkpoint cp2 --messages", "job1 --checkpoint cp2 --messages --verbose", "--json", "job1 --json", "job1 --records",
+	for _, args := range []string{"", "job2", "job2 --verbose", "job2 --events", "job1", "job1 --verbose --summary", "job1 --events", "job1 --events --verbose", "job1 --checkpoint cp2 --messages", "job1 --checkpoint cp2 --messages --verbose", "--json", "job1 --json", "job1 --records",
 		"job1 --delegations", "job1 --tree", "job1 --tree --json", "job2 --tree"} {
 		out, errOut, code := terminalLog(t, s, strings.Fields(args)...)
 		if code != 0 || !strings.Contains(out, "red") {
@@ -269,11 +270,11 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// terminalLog is perstackLog for a user at a terminal.
+// terminalLog is perstackLog for a user at a terminal without colours.
 func terminalLog(t *testing.T, s store.Store, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	h := &host.Host{Stdout: &out, Stderr: &errOut, StdoutIsTerminal: true, Dir: t.TempDir(), Home: t.TempDir(), Source: engine.FixedSource(noon)}
+	h := &host.Host{Stdout: &out, Stderr: &errOut, StdoutIsTerminal: true, Width: 80, Environ: []string{"NO_COLOR=1"}, Dir: t.TempDir(), Home: t.TempDir(), Source: engine.FixedSource(noon)}
 	cmd := New(h, func(ctx context.Context, opts *Options) error {
 		opts.Store = s
 		return run(ctx, opts)

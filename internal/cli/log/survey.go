@@ -8,8 +8,8 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
@@ -29,10 +29,16 @@ type survey struct {
 	runs     []string         // in the order of their first event
 	started  map[string]int64 // time of that event
 	selected []int64          // numbers of the records that the filter selects
+	matches  int              // rows of the transcript that it selects, or events, or records
+	last     int64            // number of the last record that was read
 	damage   error            // why nothing follows the last sound record
 	unknown  int              // records left out, since this version does not know their types
 	counts   counts
-	costs    costs
+	teller   *teller
+	picker   *picker
+
+	tracker     history.Tracker
+	checkpoints []string // ids, sorted
 }
 
 // counts are the numbers of the summary, of the whole job.
@@ -47,26 +53,22 @@ type counts struct {
 func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*survey, error) {
 	v := &survey{
 		opts: opts, store: s, jobID: jobID, history: engine.NewHistory(), tree: newTree(),
-		started: make(map[string]int64), costs: costs{prices: make(map[string]expert.Price)},
+		started: make(map[string]int64), teller: newTeller(), picker: newPicker(opts),
 	}
 	var damage *store.DamageError
 	var err error
 	if v.info, err = store.FindJob(ctx, s, jobID); err != nil && !errors.As(err, &damage) {
 		return nil, err
 	}
-	teller := newTeller(opts)
 	for r, err := range s.Read(ctx, jobID, 0) {
-		switch known := !errors.Is(err, event.ErrUnknownType); {
-		case known && err != nil:
+		known := !errors.Is(err, event.ErrUnknownType)
+		if known && err != nil {
 			v.damage = err // which ends the sequence
-		case known:
-			v.add(r, teller.tell(r.Event))
-		case opts.showsUnknown():
-			v.selected = append(v.selected, r.Seq)
-		default:
-			v.unknown++
+			break
 		}
+		v.add(r, known)
 	}
+	slices.Sort(v.checkpoints)
 	if v.damage == nil && damage != nil {
 		v.damage = damage // a journal that was cut: sound, but too short
 	}
@@ -76,20 +78,41 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	return v, ctx.Err()
 }
 
-// add takes in a record, which comes with those rows.
-func (v *survey) add(r store.Record, rows []narrate.Row) {
-	e := r.Event
+// add takes in a record, of a type that this version knows or does not know.
+func (v *survey) add(r store.Record, known bool) {
+	v.last = r.Seq
+	if !known {
+		if v.opts.showsUnknown() {
+			v.selected, v.matches = append(v.selected, r.Seq), v.matches+1
+		} else {
+			v.unknown++
+		}
+		return
+	}
+	e, told := r.Event, v.teller.tell(r.Event)
 	newest, _ := v.history.Head() // before this record
 	before, after := v.history.Apply(r)
-	v.tree.add(e, rows, before, after, newest, v.history)
+	v.tree.add(e, told.listed, before, after, newest, v.history)
 	if _, seen := v.started[e.RunID]; !seen {
 		v.started[e.RunID] = e.Timestamp
 		v.runs = append(v.runs, e.RunID)
 	}
-	v.counts.add(e, rows)
-	v.costs.add(e)
-	if v.opts.selects(e, rows) {
+	v.counts.add(e, told.listed)
+	if id := v.tracker.Reached(e); id != "" {
+		v.checkpoints = append(v.checkpoints, id)
+	}
+	selected := v.opts.selects(e, told)
+	if selected {
 		v.selected = append(v.selected, r.Seq)
+	}
+	if v.opts.mode() != showTranscript {
+		v.matches = len(v.selected)
+		return
+	}
+	for _, selected := range v.picker.pick(told.own, selected) {
+		if selected {
+			v.matches++
+		}
 	}
 }
 
@@ -104,13 +127,16 @@ func (v *survey) models() []string {
 	return names
 }
 
-// selects reports whether e, which comes with those rows, is one of those that the user
-// asked for. What exists for the journal alone shows up among its records only.
-func (o *Options) selects(e event.Event, rows []narrate.Row) bool {
-	if e.IsRecordOnly() && !o.Records || o.Run != "" && e.RunID != o.Run {
+// selects reports whether e is one of the events that the user asked for. What exists for the
+// journal alone is not in lists of events.
+func (o *Options) selects(e event.Event, told told) bool {
+	if o.Run != "" && e.RunID != o.Run {
 		return false
 	}
-	return o.Filter.match(e, rows)
+	if m := o.mode(); m == showTranscript || m == printRecords {
+		return o.Filter.match(e, told.own)
+	}
+	return !e.IsRecordOnly() && o.Filter.match(e, told.listed)
 }
 
 // showsUnknown reports whether records of types that this version does not know are
@@ -157,35 +183,11 @@ func (v *survey) end() error {
 	return v.damage
 }
 
-// costs add up what a job cost, by the list prices that are known. What perstack.toml said
-// about prices is not recorded, so the sum is about right at best.
-type costs struct {
-	prices  map[string]expert.Price // of the model that each Run has, if it is known
-	dollars float64
-	unknown bool // some of it has no price, so the sum would be wrong
-}
-
-// add counts as the limits on cost do: what was not read from the provider's cache can have
-// been written to it.
-func (c *costs) add(e event.Event) {
-	if b, ok := e.Body.(event.StartRun); ok {
-		delete(c.prices, e.RunID) // a resumed Run can have another model
-		if p, known := model.PriceOf(b.Provider, b.Model); known {
-			c.prices[e.RunID] = p
-		}
-	}
-	u := e.Usage()
-	if p, known := c.prices[e.RunID]; known {
-		c.dollars += model.Cost(p, u)
-	} else if u.InputTokens > 0 || u.OutputTokens > 0 {
-		c.unknown = true
-	}
-}
-
-// line says what it cost; nothing if that is not known, or was nothing.
-func (c *costs) line() string {
-	if c.unknown || c.dollars == 0 {
+// cost says what the job cost, by the prices that are known; nothing if some are not, or if it was
+// nothing. List prices can be out of date, so it is about right at best.
+func cost(t narrate.Totals) string {
+	if t.Unpriced || t.Cost == 0 {
 		return ""
 	}
-	return fmt.Sprintf("about $%.4f, by the list prices of %s", c.dollars, model.PricesDate())
+	return fmt.Sprintf("about $%.4f, by the prices of the job and the list prices of %s", t.Cost, model.PricesDate())
 }

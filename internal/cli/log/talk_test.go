@@ -74,9 +74,11 @@ func TestOrigins(t *testing.T) {
 	tellTalk(t, s)
 	tellLong(t, s)
 	for args, want := range map[string]string{
-		"--run talk2": "Origin: continues run talk1 after checkpoint t2\n",
-		"--run talk3": "Origin: continues run talk2 after checkpoint t3\n",
-		"--run run2":  "Origin: branch from checkpoint cp1 of run run1\n",
+		"--run talk2 --events": "Origin: continues run talk1 after checkpoint t2\n",
+		"--run talk3 --events": "Origin: continues run talk2 after checkpoint t3\n",
+		"--run run2 --events":  "Origin: branch from checkpoint cp1 of run run1\n",
+		"--run talk3":          "── continues run talk2 after checkpoint t3\n",
+		"--run run2":           "── branch from checkpoint cp1 of run run1\n",
 	} {
 		if out, _, _ := perstackLog(t, s, strings.Fields(args)...); !strings.Contains(out, want) {
 			t.Errorf("log %s is without %q:\n%s", args, want, out)

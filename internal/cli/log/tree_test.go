@@ -245,7 +245,7 @@ func TestNarrowTerminal(t *testing.T) {
 	check(wideLog(t, s, width, "teamjob", "--tree"), func(l string) bool {
 		return strings.Contains(l, `"`) || strings.Contains(l, "steps") && !strings.Contains(l, ":")
 	})
-	check(wideLog(t, s, width, "teamjob"), func(l string) bool { return indented(l) || strings.HasPrefix(l, "[") || strings.HasPrefix(l, "─") })
+	check(wideLog(t, s, width, "teamjob", "--events"), func(l string) bool { return indented(l) || strings.HasPrefix(l, "[") || strings.HasPrefix(l, "─") })
 	for _, width := range []int{0, 100} {
 		if out := wideLog(t, s, width); !strings.HasPrefix(out, "JOB ") {
 			t.Errorf("on %d columns:\n%s", width, out)

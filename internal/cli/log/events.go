@@ -41,18 +41,11 @@ func heading(where, kind, at string, width int) string {
 	return line
 }
 
-// explain prints the job, then its Runs, each with its events. A Run that waited for
+// listEvents prints the job, then its Runs, each with its events. A Run that waited for
 // delegates is printed in one piece, before theirs.
-func (v *survey) explain(ctx context.Context, w *bufio.Writer) error {
+func (v *survey) listEvents(ctx context.Context, w *bufio.Writer) error {
 	p := &printer{w: w, verbose: v.opts.Verbose}
-	if v.opts.Latest {
-		p.line("(showing latest job)")
-		p.blank()
-	}
-	v.printJob(p)
-	if v.opts.Summary {
-		v.printSummary(p)
-	}
+	v.printHead(p)
 	runs := make(map[string]*strings.Builder)
 	shown := 0
 	err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
@@ -76,8 +69,20 @@ func (v *survey) explain(ctx context.Context, w *bufio.Writer) error {
 	}
 	v.printOpen(p)
 	v.printWaiting(p)
-	v.printFooter(p, shown)
+	v.printFooter(p, shown, "event")
 	return nil
+}
+
+// printHead prints what there is to say about the job before what happened in it.
+func (v *survey) printHead(p *printer) {
+	if v.opts.Latest {
+		p.line("(showing latest job)")
+		p.blank()
+	}
+	v.printJob(p)
+	if v.opts.Summary {
+		v.printSummary(p)
+	}
 }
 
 func (v *survey) printJob(p *printer) {
@@ -98,7 +103,7 @@ func (v *survey) printJob(p *printer) {
 	}
 	p.field("Usage", usage(job.Usage))
 	if v.opts.Summary || v.opts.Tree {
-		p.given("Cost", v.costs.line())
+		p.given("Cost", cost(v.teller.totals))
 	}
 	p.blank()
 }
@@ -145,13 +150,7 @@ func (v *survey) printRun(p *printer, id string) {
 	if by := n.delegatedBy; by != nil {
 		p.field("Delegated by", by.Expert.Key+", run "+by.RunID)
 	}
-	switch {
-	case n.From == nil:
-	case n.hung == inARow:
-		p.field("Origin", fmt.Sprintf("continues run %s after checkpoint %s", n.From.RunID, n.From.CheckpointID))
-	default:
-		p.field("Origin", fmt.Sprintf("branch from checkpoint %s of run %s", n.From.CheckpointID, n.From.RunID))
-	}
+	p.given("Origin", v.origin(id, func(id string) string { return id }))
 	p.line(ruler(v.opts.Host.Width))
 }
 
@@ -231,14 +230,15 @@ func (o *Options) answerCommand(jobID, expertKey, workspace string) string {
 	return o.command() + " " + terminal.ShellJoin("run", expertKey) + ` "your answer" ` + terminal.ShellJoin(rest...) + " -i"
 }
 
-func (v *survey) printFooter(p *printer, shown int) {
-	switch total := len(v.selected); {
+// printFooter says how many rows or events are not shown.
+func (v *survey) printFooter(p *printer, shown int, what string) {
+	switch total := v.matches; {
 	case total == 0:
-		p.line("(no event matches)")
+		p.line("(no " + what + " matches)")
 	case shown == 0:
-		p.line(fmt.Sprintf("(%d events available, use --offset to view)", total))
+		p.line(fmt.Sprintf("(%s available, use --offset to view)", wording.Count(total, what)))
 	case shown < total:
-		p.line(fmt.Sprintf("(showing %d of %d matched events)", shown, total))
+		p.line(fmt.Sprintf("(showing %d of %s)", shown, wording.Count(total, "matched "+what)))
 		p.line("--take <n> shows more, --offset <n> skips the newest, --take 0 shows all")
 	}
 }
@@ -256,7 +256,9 @@ func (p *printer) event(seq int64, e event.Event, rows []narrate.Row, width int)
 	var text strings.Builder
 	err := lines.New(&text, lines.Options{Record: true, Whole: p.verbose, Width: width}).Print(rows)
 	p.write(text.String())
-	p.files(seq, e.Body)
+	for _, f := range files(seq, e.Body) {
+		p.field("  "+f.name, f.value)
+	}
 	if cp := e.Checkpoint(); cp != nil {
 		p.field("  Checkpoint", cp.ID)
 	}
@@ -264,9 +266,12 @@ func (p *printer) event(seq int64, e event.Event, rows []narrate.Row, width int)
 	return err
 }
 
-// files prints what an event says about the files of the workspace. seq is its record, by which
+// A field is a value with its name.
+type field struct{ name, value string }
+
+// files is what an event says about the files of the workspace. seq is its record, by which
 // perstack restore knows a state.
-func (p *printer) files(seq int64, body event.Body) {
+func files(seq int64, body event.Body) (all []field) {
 	switch b := body.(type) {
 	case event.WorkspaceSnapshot:
 		by := "the job"
@@ -276,16 +281,17 @@ func (p *printer) files(seq int64, body event.Body) {
 		case b.Outside:
 			by = "others"
 		}
-		p.field("  Snapshot", fmt.Sprintf("s%d (%s), changed by %s", seq, b.Reason, by))
+		all = append(all, field{"Snapshot", fmt.Sprintf("s%d (%s), changed by %s", seq, b.Reason, by)})
 		if b.SkippedAll > 0 {
-			p.field("  Not stored", wording.Count(b.SkippedAll, "file"))
+			all = append(all, field{"Not stored", wording.Count(b.SkippedAll, "file")})
 		}
 	case event.FilesRestored:
-		p.field("  Snapshot", fmt.Sprintf("s%d, %s restored", seq, wording.Count(b.Changed, "path")))
+		all = append(all, field{"Snapshot", fmt.Sprintf("s%d, %s restored", seq, wording.Count(b.Changed, "path"))})
 		for _, s := range b.Skipped {
-			p.field("  Not restored", s.Path+": "+s.Why)
+			all = append(all, field{"Not restored", s.Path + ": " + s.Why})
 		}
 	case event.Rewound:
-		p.field("  Continues from", cmp.Or(b.Head, "the beginning"))
+		all = append(all, field{"Continues from", cmp.Or(b.Head, "the beginning")})
 	}
+	return all
 }
