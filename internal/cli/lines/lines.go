@@ -57,6 +57,9 @@ type Options struct {
 	Whole bool
 	// Markdown lays out what models wrote. It needs a Width.
 	Markdown bool
+	// Label returns the word that a row begins with, such as "Tool" or the name of an Expert. It
+	// takes the place of bullets, colours and indentation: labels.go. Nothing is drawn again then.
+	Label func(narrate.Row) string
 	// Redact takes secrets out of text; nil leaves it. Events hold none but those that
 	// a model or the user wrote.
 	Redact func(string) string
@@ -152,6 +155,8 @@ func (p *Printer) row(r narrate.Row) (bar string) {
 		delete(p.watches, r.ID)
 		p.draw(r)
 	case p.opts.Record, r.Repeats, r.Minor:
+	case p.opts.Label != nil:
+		p.labelledStart(r)
 	case r.Kind == narrate.Tool && running:
 		p.running(r)
 	case r.Kind == narrate.Skill && running:
