@@ -129,7 +129,7 @@ func (s *session) showAsk() {
 	default:
 		s.showQuestion(q.request)
 	}
-	q.shown = s.opts.Now()
+	q.shown = s.opts.Clock()
 	if q.isApproval() && !s.opts.Terminal {
 		s.say("Note", "nothing is approved without a terminal")
 		s.answerAsk(noAnswer)

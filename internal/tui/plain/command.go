@@ -267,7 +267,7 @@ func (s *session) answer(text string) error {
 // remove deletes a job, if the user says so.
 func (s *session) remove(named string) error {
 	if !s.opts.Terminal {
-		return errors.New("no job is deleted without a terminal; use perstack jobs delete")
+		return errors.New("no job is deleted without a terminal")
 	}
 	return s.idle(func() error {
 		j, err := s.findJob(named)
@@ -368,7 +368,7 @@ func (s *session) status() error {
 	}
 	took := time.Duration(0)
 	if s.work != nil {
-		took = s.opts.Now().Sub(s.work.began)
+		took = s.opts.Clock().Sub(s.work.began)
 	}
 	s.say("Status", strings.Join(s.usage(took), ", "))
 	return nil

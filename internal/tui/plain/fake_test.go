@@ -177,7 +177,7 @@ func start(t *testing.T, opts Options) *console {
 	in, w := io.Pipe()
 	c := &console{t: t, echo: opts.Terminal, in: w, interrupts: make(chan struct{}), done: make(chan struct{})}
 	opts.In, opts.Out, opts.Interrupts = in, c, c.interrupts
-	opts.Now = func() time.Time { return time.Now().UTC() }
+	opts.Clock = func() time.Time { return time.Now().UTC() }
 	opts.Flush = func() { c.flushed++ }
 	if opts.Name == "" {
 		opts.Name = "trip"

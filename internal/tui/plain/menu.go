@@ -111,7 +111,7 @@ func (s *session) experts(named string) error {
 		return err
 	}
 	if len(experts) == 0 {
-		return errors.New("there is no Expert; perstack.toml defines them, and perstack demo shows one")
+		return errors.New("there is no Expert; define one in perstack.toml, as [experts.NAME]")
 	}
 	m := &menu{}
 	for _, e := range experts {
@@ -173,7 +173,7 @@ func (s *session) jobFacts(j tui.Job) string {
 	if j.Cost > 0 {
 		facts = append(facts, fmt.Sprintf("$%.2f", j.Cost))
 	}
-	return strings.Join(append(facts, tui.Age(s.opts.Now().Sub(time.UnixMilli(j.At)))+" ago"), ", ")
+	return strings.Join(append(facts, tui.Age(s.opts.Clock().Sub(time.UnixMilli(j.At)))+" ago"), ", ")
 }
 
 // has reports whether a text has all words of a filter.
@@ -220,7 +220,7 @@ func (s *session) branch(p tui.Checkpoint) error {
 // rewind does so, and the files return to the checkpoint, too.
 func (s *session) rewind(p tui.Checkpoint) error {
 	if !s.opts.Terminal {
-		return errors.New("files are not changed back without a terminal; use perstack restore")
+		return errors.New("files are not changed back without a terminal")
 	}
 	s.say("Approval", fmt.Sprintf("the next message continues from step %d, and the files of the workspace return to what they were then. /diff shows what changes.", p.Step))
 	s.confirm = &confirm{word: "rewind", do: func() error {

@@ -119,4 +119,4 @@ func (s *session) label(r narrate.Row) string {
 }
 
 // time is a time of the history, where the user is.
-func (s *session) time(ms int64) time.Time { return time.UnixMilli(ms).In(s.opts.Now().Location()) }
+func (s *session) time(ms int64) time.Time { return time.UnixMilli(ms).In(s.opts.Clock().Location()) }

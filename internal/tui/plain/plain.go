@@ -48,8 +48,8 @@ type Options struct {
 	Flush func()
 	// Redact takes secrets out of text; nil leaves it.
 	Redact func(string) string
-	// Now is the clock; nil for the system's.
-	Now func() time.Time
+	// Clock is nil for that of the system.
+	Clock func() time.Time
 
 	Expert string // to talk to; empty to choose
 	Query  string // is sent at once
@@ -65,8 +65,8 @@ type Result struct {
 
 // Run works until the user quits, the input ends or ctx is done.
 func Run(ctx context.Context, opts Options) (Result, error) {
-	if opts.Now == nil {
-		opts.Now = time.Now
+	if opts.Clock == nil {
+		opts.Clock = time.Now
 	}
 	if opts.Redact == nil {
 		opts.Redact = func(text string) string { return text }

@@ -65,12 +65,12 @@ type confirm struct {
 
 func newSession(ctx context.Context, opts Options) *session {
 	s := &session{
-		ctx: ctx, opts: opts, out: &output{w: opts.Out, now: opts.Now, wrote: opts.Now()},
+		ctx: ctx, opts: opts, out: &output{w: opts.Out, now: opts.Clock, wrote: opts.Clock()},
 		typed: make(chan line), stop: make(chan struct{}), asker: newAsker(),
 		expert: opts.Expert, speaker: opts.Expert,
 	}
 	s.forget()
-	go read(opts.In, opts.Now, s.typed, s.stop)
+	go read(opts.In, opts.Clock, s.typed, s.stop)
 	return s
 }
 
@@ -350,13 +350,13 @@ func await[T any](s *session, do func(context.Context) (T, error)) (T, error) {
 	}()
 	ticker := time.NewTicker(quietFor)
 	defer ticker.Stop()
-	began := s.opts.Now()
+	began := s.opts.Clock()
 	for {
 		select {
 		case o := <-done:
 			return o.value, o.err
 		case <-ticker.C:
-			s.say("Note", "still loading, "+lines.Duration(s.opts.Now().Sub(began)))
+			s.say("Note", "still loading, "+lines.Duration(s.opts.Clock().Sub(began)))
 		case <-s.opts.Interrupts:
 			var none T
 			return none, errors.New("given up")

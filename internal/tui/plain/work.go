@@ -76,8 +76,8 @@ func (s *session) start(task tui.Task) {
 func (s *session) follow(events func(context.Context) iter.Seq2[event.Event, error]) {
 	s.menu, s.confirm = nil, nil
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx)) // leave ends it, and waits
-	w := &work{cancel: cancel, events: make(chan told, 64), began: s.opts.Now()}
-	s.work, s.out.wrote = w, s.opts.Now()
+	w := &work{cancel: cancel, events: make(chan told, 64), began: s.opts.Clock()}
+	s.work, s.out.wrote = w, s.opts.Clock()
 	s.asker.begin()
 	tell := func(t told) {
 		select {
@@ -221,7 +221,7 @@ func (s *session) reportEnd(err error, w *work) {
 	if s.job == "" {
 		return
 	}
-	s.say("Done", strings.Join(append([]string{ending(w.status)}, s.usage(s.opts.Now().Sub(w.began))...), ", "))
+	s.say("Done", strings.Join(append([]string{ending(w.status)}, s.usage(s.opts.Clock().Sub(w.began))...), ", "))
 	switch {
 	case s.waitsForAnswer():
 		s.say("Note", "the job waits for your answer; type it")
@@ -267,16 +267,16 @@ func (s *session) usage(took time.Duration) (parts []string) {
 
 // untilQuiet is how long the job can be silent until the user is told that it works.
 func (s *session) untilQuiet() time.Duration {
-	return max(quietFor-s.opts.Now().Sub(s.out.wrote), time.Millisecond)
+	return max(quietFor-s.opts.Clock().Sub(s.out.wrote), time.Millisecond)
 }
 
 // stillWorking says that the job works, unless it waits for the user.
 func (s *session) stillWorking() {
-	if s.opts.Now().Sub(s.out.wrote) < quietFor {
+	if s.opts.Clock().Sub(s.out.wrote) < quietFor {
 		return
 	}
 	if len(s.asks) > 0 || s.out.open { // the user was asked, and the prompt is shown
-		s.out.wrote = s.opts.Now()
+		s.out.wrote = s.opts.Clock()
 		return
 	}
 	what := ""
@@ -285,7 +285,7 @@ func (s *session) stillWorking() {
 			what = ", " + strings.TrimSpace(string(r.Phase)+" "+r.What)
 		}
 	}
-	took := s.opts.Now().Sub(s.work.began).Round(time.Second)
+	took := s.opts.Clock().Sub(s.work.began).Round(time.Second)
 	s.say("Note", "still working, "+cmp.Or(took.String(), "0s")+what)
 }
 
