@@ -3,6 +3,7 @@ package start
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -125,11 +126,10 @@ func (p *project) Diff(ctx context.Context, jobID, checkpointID string) (string,
 
 // Delete implements [tui.Project].
 func (p *project) Delete(ctx context.Context, jobID string) error {
-	j := files.NewJob(p.host, p.flags(), p.history, p.journals, jobID)
-	if err := j.Delete(ctx); err != nil {
-		return err
+	deleted, err := restore.Delete(ctx, p.journals, p.history.Files(), p.host.Source.Now(), jobID)
+	if err == nil && len(deleted.Running) > 0 {
+		err = fmt.Errorf("job %s is running, and is not deleted", jobID)
 	}
-	_, err := restore.Collect(ctx, p.journals, j.Files, p.host.Source.Now())
 	return err
 }
 
