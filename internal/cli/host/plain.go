@@ -10,11 +10,16 @@ import (
 // LC_ALL=C, the terminal cannot show the symbols of perstack; they are written as one ASCII
 // character each, so that columns stay what they are.
 func (h *Host) Plain(w io.Writer) io.Writer {
-	locale := strings.ToLower(cmp.Or(h.Getenv("LC_ALL"), h.Getenv("LC_CTYPE"), h.Getenv("LANG"), "utf-8"))
-	if strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8") {
+	if h.UTF8() {
 		return w
 	}
 	return plainWriter{w}
+}
+
+// UTF8 reports whether the terminal shows all characters, as the locale says.
+func (h *Host) UTF8() bool {
+	locale := strings.ToLower(cmp.Or(h.Getenv("LC_ALL"), h.Getenv("LC_CTYPE"), h.Getenv("LANG"), "utf-8"))
+	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 }
 
 // Colors reports whether the user wants colours on a terminal.
