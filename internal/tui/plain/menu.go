@@ -169,7 +169,7 @@ func (s *session) jobs(title, filter string, choose func(tui.Job) error) error {
 
 // jobFacts says how a job is.
 func (s *session) jobFacts(j tui.Job) string {
-	facts := []string{j.Status, wording.Count(j.Steps, "step")}
+	facts := []string{tui.StatusWords(j.Status), wording.Count(j.Steps, "step")}
 	if j.Cost > 0 {
 		facts = append(facts, fmt.Sprintf("$%.2f", j.Cost))
 	}
