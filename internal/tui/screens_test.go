@@ -77,8 +77,20 @@ var screens = []struct {
 	{"checkpoints", trip, func(d *driver) { d.replace(newHistory(d.p)); d.press("down", "c"); d.settle() }},
 	{"checkpoints rewind", trip, func(d *driver) { d.replace(newHistory(d.p)); d.press("down", "c"); d.settle(); d.press("w") }},
 	{"checkpoints empty", func() *fakeProject { f := trip(); f.checkpoints = nil; return f }, func(d *driver) { d.replace(newHistory(d.p)); d.press("c"); d.settle() }},
-	{"diff", trip, func(d *driver) { d.replace(newHistory(d.p)); d.press("down", "c"); d.settle(); d.press("d"); d.settle() }},
-	{"events", trip, func(d *driver) { d.replace(newHistory(d.p)); d.press("down", "c"); d.settle(); d.press("e"); d.settle() }},
+	{"diff", trip, func(d *driver) {
+		d.replace(newHistory(d.p))
+		d.press("down", "c")
+		d.settle()
+		d.press("d")
+		d.settle()
+	}},
+	{"events", trip, func(d *driver) {
+		d.replace(newHistory(d.p))
+		d.press("down", "c")
+		d.settle()
+		d.press("e")
+		d.settle()
+	}},
 	{"record", trip, func(d *driver) {
 		d.replace(newHistory(d.p))
 		d.press("down", "c")
