@@ -116,10 +116,7 @@ func Break(text string, space int) (lines []string) {
 	n, blank, before := 0, 0, 0 // columns, where the last blank is, and the columns before it
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		columns := runeWidth(r)
-		if columns == 1 && width.LookupRune(r).Kind() == width.EastAsianAmbiguous {
-			columns = 2
-		}
+		columns := widest(r)
 		if n+columns > space {
 			end := i
 			if before > space/2 {
@@ -136,4 +133,13 @@ func Break(text string, space int) (lines []string) {
 		i += size
 	}
 	return append(lines, text)
+}
+
+// widest is the largest number of columns that a terminal gives r.
+func widest(r rune) int {
+	n := runeWidth(r)
+	if n == 1 && r >= utf8.RuneSelf && width.LookupRune(r).Kind() == width.EastAsianAmbiguous {
+		return 2
+	}
+	return n
 }

@@ -46,3 +46,24 @@ func graphemeWidth(g string) int {
 
 // isRegional reports whether r is a letter of the codes that flags are written with.
 func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+
+// Clip cuts text to at most so many columns, "..." included, on every terminal: of the widths that
+// terminals give a character, the largest counts. It returns how many columns are left.
+func Clip(text string, space int) (clipped string, left int) {
+	const more = "..."
+	n, end := 0, 0 // end is where the rest would begin
+	for g, size := range Graphemes(text) {
+		parts := 0
+		for _, r := range g {
+			parts += widest(r)
+		}
+		n += max(size, parts)
+		if n > space {
+			return text[:end] + more[:max(min(space, len(more)), 0)], 0
+		}
+		if n <= space-len(more) {
+			end += len(g)
+		}
+	}
+	return text, space - n
+}

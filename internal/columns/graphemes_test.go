@@ -58,3 +58,31 @@ func FuzzGraphemes(f *testing.F) {
 		}
 	})
 }
+
+func TestClip(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		space int
+		want  string
+		left  int
+	}{
+		{"abc", 3, "abc", 0},
+		{"abc", 5, "abc", 2},
+		{"abcdef", 5, "ab...", 0},
+		{"abcdef", 2, "..", 0},
+		{"abcdef", 0, "", 0},
+		{"", 0, "", 0},
+		{"日本語", 6, "日本語", 0},
+		{"日本語", 5, "日...", 0},
+		{"日本語", 4, "...", 0},
+		{"a·b", 3, "...", 0},     // some terminals draw the dot in two columns
+		{"☀️☀️", 4, "☀️☀️", 0},   // and some draw a picture
+		{"👩‍👩‍👧", 6, "👩‍👩‍👧", 0}, // and some three
+		{"👩‍👩‍👧x", 6, "...", 0},
+		{"e\u0301e", 2, "e\u0301e", 0},
+	} {
+		if got, left := Clip(tt.text, tt.space); got != tt.want || left != tt.left {
+			t.Errorf("%q in %d: %q with %d left, want %q with %d", tt.text, tt.space, got, left, tt.want, tt.left)
+		}
+	}
+}

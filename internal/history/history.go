@@ -112,6 +112,16 @@ func Job(ctx context.Context, s store.Store, text string) (string, error) {
 	return id, err
 }
 
+// Prefix returns the shortest beginning of an id that [Job] finds the job by.
+func Prefix(ctx context.Context, s store.Store, id string) (string, error) {
+	ids, err := jobIDs(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(ids)
+	return shortest(id, ids), nil
+}
+
 // jobIDs returns the ids of all jobs, in no order.
 func jobIDs(ctx context.Context, s store.Store) (ids []string, err error) {
 	if n, ok := s.(namer); ok {

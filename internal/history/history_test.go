@@ -124,3 +124,17 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// A job is named as briefly as it is found.
+func TestPrefix(t *testing.T) {
+	s := silent{ids: []string{"abcdefgh", "abcdxyz", "zzzz1", "ab"}}
+	for id, want := range map[string]string{"abcdefgh": "abcde", "abcdxyz": "abcdx", "zzzz1": "zzzz", "ab": "ab"} {
+		got, err := Prefix(t.Context(), s, id)
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", id, got, err, want)
+		}
+		if found, err := Job(t.Context(), s, got); err != nil || found != id {
+			t.Errorf("%s names %q, %v", got, found, err)
+		}
+	}
+}

@@ -24,6 +24,12 @@ func Describe(c event.ToolCall) Row {
 	return r
 }
 
+// The labels of calls that some programs treat in their own way.
+const (
+	RunLabel        = "Run"                 // a command
+	CompletionLabel = "Completion Accepted" // the work is complete
+)
+
 // toolRow returns the row of a call with that result. A failure takes the place of the
 // body, since nothing was read or written; only a command has more to say about it.
 func toolRow(c event.ToolCall, result event.ToolResult, workspace string) Row {
@@ -87,7 +93,7 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	}
 	switch tool {
 	case event.CompletionTool:
-		r.Label = "Completion Accepted"
+		r.Label = CompletionLabel
 		if n := len(get[[]rawjson.Value](out, "remainingTodos")); n > 0 {
 			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(wording.Count(n, "remaining task"))
 		}
@@ -130,7 +136,7 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 		}
 		r.Body = text(files)
 	case "exec":
-		r.Label, r.Summary = "Run", ""
+		r.Label, r.Summary = RunLabel, ""
 		if command := args.text("command"); command != "" {
 			r.Argv = append([]string{command}, args.texts("args")...)
 		}

@@ -21,11 +21,16 @@ func (d *diversion) Write(data []byte) (int, error) {
 // itself shows the lines in its own way. It works for everything that has Stderr already, if
 // [Host.GuardStderr] was called before.
 func (h *Host) DivertStderr(w io.Writer) (back func()) {
+	return h.WrapStderr(func(io.Writer) io.Writer { return w })
+}
+
+// WrapStderr is [Host.DivertStderr] to a writer that can write to where standard error leads now.
+func (h *Host) WrapStderr(wrap func(io.Writer) io.Writer) (back func()) {
 	d := &h.errors
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.to
-	d.to = w
+	d.to = wrap(before)
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()

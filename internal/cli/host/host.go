@@ -33,6 +33,9 @@ type Host struct {
 	// Whether a stream is a terminal.
 	StdinIsTerminal, StdoutIsTerminal, StderrIsTerminal bool
 	Width                                               int // columns of the terminal; 0 when there is none
+	// Size returns the columns and rows of the terminal now; 0 if lines on it cannot be drawn again,
+	// because there is none, or another program uses it. Nil means always 0.
+	Size func() (columns, rows int)
 
 	Dir     string   // working directory
 	Home    string   // home directory of the user; may be empty
@@ -88,6 +91,7 @@ func System() *Host {
 		StdoutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Width:            width(os.Stdout),
+		Size:             func() (columns, rows int) { return size(os.Stdout) },
 		Dir:              dir,
 		Home:             home,
 		Environ:          environ,

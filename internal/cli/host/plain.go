@@ -16,7 +16,7 @@ func (h *Host) Plain(w io.Writer) io.Writer {
 	return plainWriter{w}
 }
 
-// UTF8 reports whether the terminal shows all characters, as the locale says.
+// UTF8 reports whether the terminal shows UTF-8, as far as the locale tells.
 func (h *Host) UTF8() bool {
 	locale := strings.ToLower(cmp.Or(h.Getenv("LC_ALL"), h.Getenv("LC_CTYPE"), h.Getenv("LANG"), "utf-8"))
 	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
@@ -27,7 +27,8 @@ func (h *Host) Colors() bool { return h.Getenv("NO_COLOR") == "" && h.Getenv("TE
 
 type plainWriter struct{ w io.Writer }
 
-var symbols = strings.NewReplacer("●", "*", "○", "o", "…", "~", "└", "`", "├", "|", "│", "|", "─", "-", "→", ">", "█", "#", "░", ".", "✓", "+", "✗", "x", "•", "-")
+var symbols = strings.NewReplacer("●", "*", "○", "o", "…", "~", "└", "`", "├", "|", "│", "|", "─", "-", "→", ">", "█", "#", "░", ".", "✓", "+", "✗", "x", "•", "-", "·", "-",
+	"⠋", "|", "⠙", "/", "⠹", "-", "⠸", `\`, "⠼", "|", "⠴", "/", "⠦", "-", "⠧", `\`, "⠇", "|", "⠏", "/")
 
 func (p plainWriter) Write(data []byte) (int, error) {
 	if _, err := io.WriteString(p.w, symbols.Replace(string(data))); err != nil {

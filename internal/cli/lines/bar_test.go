@@ -1,7 +1,6 @@
 package lines
 
 import (
-	"bytes"
 	"math"
 	"strings"
 	"testing"
@@ -28,7 +27,6 @@ func making() []event.Event {
 }
 
 func TestImage(t *testing.T) {
-	const dimmed, end = "\x1b[2m", "\x1b[0m"
 	for name, tt := range map[string]struct {
 		opts Options
 		want []string
@@ -40,14 +38,6 @@ func TestImage(t *testing.T) {
 		"without colours": {Options{Width: 80}, []string{
 			"… image: sending the image: 0.0 of 9.0 MB\n", "", "… image: sending the image: 4.5 of 9.0 MB\n", "", "… image: made the image x:1\n",
 			"● Start lead, m, job job1\n",
-		}},
-		"a terminal": {Options{Color: true, Width: 80}, []string{
-			dimmed + "… image [░░░░░░░░░░░░░░░░░░░░]   0% sending the image: 0.0 of 9.0 MB" + end,
-			eraseLine + dimmed + "… image [██░░░░░░░░░░░░░░░░░░]  10% sending the image: 0.9 of 9.0 MB" + end,
-			eraseLine + dimmed + "… image [██████████░░░░░░░░░░]  50% sending the image: 4.5 of 9.0 MB" + end,
-			eraseLine + dimmed + "… image [████████████░░░░░░░░]  60% sending the image: 5.4 of 9.0 MB" + end,
-			eraseLine + dimmed + "… image: made the image x:1" + end + "\n",
-			"\x1b[36m●\x1b[0m \x1b[1mStart\x1b[0m \x1b[2mlead, m, job job1\x1b[0m\n",
 		}},
 		"verbose": {Options{Verbose: true}, []string{
 			"● Image image building\n  └ sending the image: 0.0 of 9.0 MB\n", "● Image image building\n  └ sending the image: 0.9 of 9.0 MB\n",
@@ -61,39 +51,43 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// An image that is there already is not worth a line; one that cannot be made is, also
-// when a bar stands where the line begins.
+// An image that is there already is not worth a line; one that cannot be made is.
 func TestImageThereOrFailed(t *testing.T) {
 	there := event.Event{Body: event.DockerBuildProgress{Stage: "complete", Service: "image", Message: "it is there already"}}
 	failed := event.Event{Body: event.DockerBuildProgress{Stage: "error", Service: "image", Message: "the disk is full"}}
-	terminal := Options{Color: true, Width: 80}
-	if got := emit(t, terminal, there); got[0] != "" {
-		t.Errorf("%q", got)
+	for _, opts := range []Options{{}, {Live: true}} {
+		if got := emit(t, opts, there); got[0] != "" {
+			t.Errorf("%q", got)
+		}
+		if got := emit(t, opts, failed); got[0] != "● Image image error\n  └ the disk is full\n" {
+			t.Errorf("%q", got)
+		}
 	}
-	got := emit(t, terminal, making()[0], failed, making()[5])
-	if !strings.HasPrefix(got[1], eraseLine) || !strings.Contains(got[1], "the disk is full\n") || strings.Contains(got[2], eraseLine) {
-		t.Errorf("%q", got)
-	}
-	if got := emit(t, Options{}, failed); got[0] != "● Image image error\n  └ the disk is full\n" {
-		t.Errorf("%q", got)
+}
+
+// Above a region, the bar of which shows the progress, only the end is worth a line.
+func TestImageAboveRegion(t *testing.T) {
+	want := []string{"", "", "", "", "… image: made the image x:1\n", ""}
+	if diff := cmp.Diff(want, emit(t, Options{Live: true}, making()...)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 // The bar stays in its line and draws nothing but itself, whatever the engine says.
 func TestBarIsSafe(t *testing.T) {
 	for _, part := range []float64{-1, 0, 0.999, 1, 5, 1e300, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		var out bytes.Buffer
-		p := New(&out, Options{Color: true, Width: 40})
-		for range 2 {
-			if err := p.Emit(event.Event{Body: event.DockerBuildProgress{Stage: hostile, Service: hostile, Message: hostile + strings.Repeat("x", 500), Progress: &part}}); err != nil {
-				t.Fatal(err)
-			}
+		live, tty := newLive(t, 40, 12, LiveOptions{})
+		if err := live.Emit(event.Event{Body: event.DockerBuildProgress{Stage: hostile, Service: hostile, Message: hostile + strings.Repeat("x", 500), Progress: &part}}); err != nil {
+			t.Fatal(err)
 		}
-		text := strings.NewReplacer(eraseLine, "\n", string(dim), "", reset, "").Replace(out.String())
-		for l := range strings.SplitSeq(text, "\n") {
-			if columns.Of(l) > 39 || strings.ContainsAny(l, "\x1b\r\u202e\u009b") || strings.Count(l, "█")+strings.Count(l, "░") != barColumns {
-				t.Errorf("%v: %q has %d columns", part, l, columns.Of(l))
-			}
+		if err := live.Emit(event.Event{Body: event.ToolProgress{}}); err != nil {
+			t.Fatal(err)
+		}
+		live.Pause()
+		live.Resume()
+		lines := tty.lines()
+		if len(lines) != 2 || columns.Of(lines[0]) > 39 || strings.Count(lines[0], "#")+strings.Count(lines[0], "-") != barColumns {
+			t.Errorf("%v: %q", part, lines)
 		}
 	}
 }

@@ -2,9 +2,10 @@
 // `perstack run`, and as a record, for `perstack log`.
 //
 // It lays out and colours what [narrate] derives from the events, and decides nothing
-// else. Nothing is redrawn but the bar of an image, so the output can be scrolled, copied
-// and redirected. It reads no clock and keeps no text after it was printed. Start reading
-// at [New], then [Printer.Print].
+// else. A [Printer] only adds lines, so its output can be scrolled, copied and redirected. It
+// reads no clock and keeps no text after it was printed. A [Live] shows a job on a terminal
+// while it runs: the rows of a Printer, and a few lines below that are drawn again. Start
+// reading at [New], then [Printer.Print], then [Live.Emit].
 package lines
 
 // The rules of the output:
@@ -23,10 +24,9 @@ package lines
 //  5. Rows of a delegate are indented by 2 a level, below a line that names it, and name
 //     it themselves while several are at work.
 //  6. Colours help and never carry the meaning alone: without them, nothing is lost.
-//  7. What is running is a dim line without a bullet (live.go); the row of the call
-//     follows when it ends.
-//  8. Only the bar of an image has no end of line (live.go). What comes next erases it.
-//  9. A failed write is returned at once, and the run stops.
+//  7. What is running is a dim line without a bullet (notes.go), or a line of the region
+//     (frame.go); the row of the call follows when it ends.
+//  8. A failed write is returned at once, and the run stops.
 
 import (
 	"bytes"
@@ -57,9 +57,8 @@ type Options struct {
 	Whole bool
 	// Markdown lays out what models wrote. It needs a Width.
 	Markdown bool
-	// Label returns the word that a row begins with, such as "Tool" or the name of an Expert. It
-	// takes the place of bullets, colours and indentation: labels.go. Nothing is drawn again then.
-	Label func(narrate.Row) string
+	// Live prints what stays above a region that shows the rest: short rows, with times.
+	Live bool
 	// Redact takes secrets out of text; nil leaves it. Events hold none but those that
 	// a model or the user wrote.
 	Redact func(string) string
@@ -74,7 +73,6 @@ type Printer struct {
 	watches  map[string]*watch // of the calls that are running, by row
 	image    watch             // of the image that is made
 	making   bool              // something was said about it
-	unended  bool              // the last line is a bar
 	out      bytes.Buffer      // the lines of the current event
 }
 
@@ -92,24 +90,18 @@ func (p *Printer) Emit(e event.Event) error { return p.Print(narrate.Rows(p.narr
 // Print prints rows that are new or have changed.
 func (p *Printer) Print(rows []narrate.Row) error {
 	p.out.Reset()
-	bar := ""
 	for _, r := range rows {
-		bar = p.row(r)
+		p.row(r)
 	}
-	return p.flush(bar)
+	return p.flush()
 }
 
-// flush writes the lines of an event, and then a line that will be drawn again.
-func (p *Printer) flush(bar string) error {
-	if p.out.WriteString(bar); p.out.Len() == 0 {
+// flush writes the lines of an event.
+func (p *Printer) flush() error {
+	if p.out.Len() == 0 {
 		return nil
 	}
-	text := p.out.Bytes()
-	if p.unended {
-		text = append([]byte(eraseLine), text...)
-	}
-	p.unended = bar != ""
-	if _, err := p.w.Write(text); err != nil {
+	if _, err := p.w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("print progress: %w", err)
 	}
 	return nil
@@ -119,7 +111,7 @@ func (p *Printer) flush(bar string) error {
 func (p *Printer) Note(r narrate.Row, text string) error {
 	p.out.Reset()
 	p.dim(p.enter(r), text)
-	return p.flush("")
+	return p.flush()
 }
 
 // Shows reports whether r is drawn as a row. Of what is running, only notes are printed.
@@ -129,6 +121,8 @@ func (p *Printer) Shows(r narrate.Row) bool {
 	case p.opts.Record:
 		return r.Kind != narrate.Tool || !running
 	case r.Repeats, r.State == narrate.Pending, r.Minor && !p.opts.Verbose:
+		return false
+	case p.opts.Live && p.omits(r):
 		return false
 	case r.Kind == narrate.Delegate:
 		return running // its answer has a row in its own Run
@@ -146,25 +140,22 @@ func (p *Printer) Shows(r narrate.Row) bool {
 	return true
 }
 
-// row prints a row, if this is the time to show it. What it returns is a line to be drawn
-// again, so without an end.
-func (p *Printer) row(r narrate.Row) (bar string) {
+// row prints a row, if this is the time to show it.
+func (p *Printer) row(r narrate.Row) {
 	running := r.State == narrate.Running
 	switch {
 	case p.Shows(r):
 		delete(p.watches, r.ID)
 		p.draw(r)
 	case p.opts.Record, r.Repeats, r.Minor:
-	case p.opts.Label != nil:
-		p.labelledStart(r)
+	case r.Kind == narrate.Image:
+		p.progress(r)
+	case p.opts.Live: // the region shows it
 	case r.Kind == narrate.Tool && running:
 		p.running(r)
 	case r.Kind == narrate.Skill && running:
 		p.starting(r, "skill "+r.Summary+":")
-	case r.Kind == narrate.Image:
-		return p.progress(r)
 	}
-	return ""
 }
 
 func isPowerOfTen(n int) bool {

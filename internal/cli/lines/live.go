@@ -1,104 +1,284 @@
 package lines
 
 import (
-	"cmp"
+	"bytes"
 	"fmt"
-	"strings"
+	"io"
+	"slices"
+	"sync"
+	"time"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/narrate"
 )
 
-// This file shows what is running. Nothing is redrawn: a call that takes its time gets a
-// dim line when it starts, more while it prints, and its row when it ends.
+// LiveOptions change what a [Live] shows.
+type LiveOptions struct {
+	Color   bool
+	Verbose bool
+	// ASCII says that the terminal does not show UTF-8.
+	ASCII  bool
+	Redact func(string) string
+	// Size returns the columns and rows of the terminal now; 0 if nothing can be drawn on it.
+	Size func() (columns, rows int)
+	// Now is the clock of the job.
+	Now func() time.Time
+	// Sandbox says where programs run, for the first line.
+	Sandbox string
+}
+
+// A Live shows a job on a terminal while it runs: rows that stay, and below them a few lines that say
+// what is happening now. They are drawn again every [Frame], so that a person sees that perstack is
+// alive, whatever it waits for. It needs nothing of the terminal but that lines can be erased.
+//
+// Its methods can be called from several goroutines.
+type Live struct {
+	opts LiveOptions
+
+	mu       sync.Mutex
+	region   region
+	printer  *Printer
+	printed  bytes.Buffer // by the printer, for the present event
+	narrator narrate.Narrator
+
+	runs   []*liveRun // that have started and not ended, in this order
+	totals narrate.Totals
+	image  *narrate.Row // that is being made
+	headed bool
+	began  int64 // milliseconds: when it was made
+
+	drawn   time.Time
+	turn    int          // of the spinner
+	paused  int          // how many callers need the terminal for themselves
+	held    bytes.Buffer // lines that are kept back meanwhile
+	resumed sync.Cond
+	closed  bool // the region is gone for good
+	unended bool // another writer has not ended its line
+	err     error
+
+	stop, stopped chan struct{}
+}
+
+// A liveRun is a Run of which something is shown.
+type liveRun struct {
+	status  narrate.Run
+	stream  *stream       // what its model is writing; nil between generations
+	running []narrate.Row // tools and skills
+}
 
 const (
-	firstGap = 1_000  // ms before the first note of a call is shown: quick ones stay quiet
-	maxGap   = 30_000 // ms; the gap doubles from note to note up to this
+	// Frame is how often the region is drawn at least.
+	Frame = 100 * time.Millisecond
+	// minFrame is how often it is drawn at most while text arrives.
+	minFrame = Frame / 3
+	// maxHeld is how much is kept back during a question. Then the job waits for the answer.
+	maxHeld = 1 << 20
 )
 
-// A watch says when the next note about something is due. It goes by the times of events,
-// so that the same events always print the same.
-type watch struct{ last, gap int64 }
-
-func (w *watch) isDue(at int64) bool {
-	if at-w.last < w.gap {
-		return false
-	}
-	w.last, w.gap = at, min(2*w.gap, maxGap)
-	return true
+// NewLive shows a job on w. The region is there until [Live.Close].
+func NewLive(w io.Writer, o LiveOptions) *Live {
+	l := &Live{opts: o, region: region{w: w}, stop: make(chan struct{}), stopped: make(chan struct{})}
+	l.printer = New(&l.printed, Options{Color: o.Color, Verbose: o.Verbose, Redact: o.Redact, Markdown: true, Live: true})
+	l.resumed.L = &l.mu
+	l.began = l.now()
+	l.resize()
+	l.show("")
+	go l.spin()
+	return l
 }
 
-// running says that a call has started, or what it reports. A command can print for hours,
-// so notes come at growing distances; --verbose shows all of them.
-func (p *Printer) running(r narrate.Row) {
-	w := p.watches[r.ID]
-	if w == nil {
-		w = &watch{r.At, firstGap}
-		p.watches[r.ID] = w
-	}
-	switch {
-	case r.Tail != "":
-		if w.isDue(r.At) || p.opts.Verbose {
-			p.dim(p.enter(r), "  │ "+r.Tail)
+// spin draws the region again and again.
+func (l *Live) spin() {
+	defer close(l.stopped)
+	ticker := time.NewTicker(Frame)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-ticker.C:
+			l.mu.Lock()
+			l.turn++
+			l.show("")
+			l.mu.Unlock()
 		}
-	case r.Slow:
-		p.starting(r, r.Label)
 	}
 }
 
-// starting says what is started. A command is wrapped, anything else cut to the width.
-func (p *Printer) starting(r narrate.Row, name string) {
-	at := p.enter(r)
-	if len(r.Argv) == 0 {
-		p.dim(at, strings.TrimSpace("… "+name+" "+cmp.Or(r.Tail, r.Summary)))
+// Emit shows what an event changes.
+func (l *Live) Emit(e event.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resize()
+	l.printed.Reset()
+	if b, ok := e.Body.(event.InitializeRuntime); ok && !l.headed {
+		l.headed = true
+		l.head(b, e.JobID)
+	}
+	for _, c := range l.narrator.Apply(e) {
+		switch c := c.(type) {
+		case narrate.Row:
+			if err := l.row(c); err != nil {
+				return err
+			}
+		case narrate.Stream:
+			l.text(c)
+		case narrate.Run:
+			l.runAt(c.ID).status = c
+		case narrate.Totals:
+			l.totals = c
+		}
+	}
+	l.runs = slices.DeleteFunc(l.runs, func(r *liveRun) bool { return r.status.Phase.IsOver() })
+	for l.held.Len() > maxHeld && l.paused > 0 && !l.closed {
+		l.resumed.Wait()
+	}
+	if l.printed.Len() > 0 || time.Since(l.drawn) >= minFrame {
+		l.show(l.printed.String())
+	}
+	return l.failure()
+}
+
+func (l *Live) failure() error {
+	if l.err != nil {
+		return fmt.Errorf("print progress: %w", l.err)
+	}
+	return nil
+}
+
+// resize takes the width that the terminal has now.
+func (l *Live) resize() {
+	if columns, _ := l.opts.Size(); columns > 0 {
+		l.printer.opts.Width = columns
+	}
+}
+
+// show writes lines that stay, and draws the region below them. While it is paused, the lines are kept.
+func (l *Live) show(text string) {
+	if l.paused > 0 && !l.closed {
+		l.held.WriteString(text)
+		text = ""
+	} else if l.held.Len() > 0 {
+		text = l.held.String() + text
+		l.held.Reset()
+	}
+	var frame []string
+	if columns, rows := l.opts.Size(); l.paused == 0 && !l.closed && !l.unended && columns > 0 && rows > 0 {
+		frame = l.frame(columns, rows)
+	}
+	l.drawn = time.Now()
+	if err := l.region.print(text, frame); err != nil && l.err == nil {
+		l.err = err
+	}
+}
+
+// Pause erases the region, and keeps rows back, until Resume is called as often. It is for questions
+// on the same terminal.
+func (l *Live) Pause() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paused++
+	l.show("")
+}
+
+// Resume prints what was kept back, and draws the region again. What was written to the terminal in
+// the meantime ends with its line.
+func (l *Live) Resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paused--
+	l.unended = false
+	l.show("")
+	l.resumed.Broadcast()
+}
+
+// Close erases the region for good. Rows can still be printed.
+func (l *Live) Close() {
+	l.mu.Lock()
+	if !l.closed {
+		close(l.stop)
+	}
+	l.closed = true
+	l.show("")
+	l.resumed.Broadcast()
+	l.mu.Unlock()
+	<-l.stopped
+}
+
+// Writer returns a writer to w, which is the same terminal. What is written appears above the region.
+func (l *Live) Writer(w io.Writer) io.Writer { return &besideWriter{l, w} }
+
+type besideWriter struct {
+	live *Live
+	w    io.Writer
+}
+
+func (b *besideWriter) Write(data []byte) (int, error) {
+	l := b.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(data) == 0 {
+		return b.w.Write(data)
+	}
+	l.unended = true // so that the region is erased
+	l.show("")
+	n, err := b.w.Write(data)
+	l.unended = data[len(data)-1] != '\n'
+	l.show("")
+	return n, err
+}
+
+// row takes in a row: it is printed, or it runs.
+func (l *Live) row(r narrate.Row) error {
+	running := r.State == narrate.Running
+	switch r.Kind {
+	case narrate.Image:
+		if l.image = nil; running {
+			l.image = &r
+		}
+	case narrate.Tool:
+		l.runAt(r.Run).track(r, running, func(o narrate.Row) bool { return o.ID == r.ID })
+	case narrate.Skill:
+		l.runAt(r.Run).track(r, running, func(o narrate.Row) bool { return o.Kind == narrate.Skill && o.Summary == r.Summary })
+	}
+	return l.printer.Print([]narrate.Row{r})
+}
+
+// track keeps the rows of what is running.
+func (v *liveRun) track(r narrate.Row, running bool, same func(narrate.Row) bool) {
+	i := slices.IndexFunc(v.running, same)
+	switch {
+	case running && i < 0:
+		if r.Began == 0 {
+			r.Began = r.At
+		}
+		v.running = append(v.running, r)
+	case running:
+		r.Began = v.running[i].Began
+		v.running[i] = r
+	case i >= 0:
+		v.running = slices.Delete(v.running, i, i+1)
+	}
+}
+
+func (l *Live) runAt(id string) *liveRun {
+	i := slices.IndexFunc(l.runs, func(r *liveRun) bool { return r.status.ID == id })
+	if i < 0 {
+		i = len(l.runs)
+		l.runs = append(l.runs, &liveRun{status: narrate.Run{ID: id}})
+	}
+	return l.runs[i]
+}
+
+// text takes in what a model writes.
+func (l *Live) text(s narrate.Stream) {
+	run := l.runAt(s.Run)
+	if s.Ended {
+		run.stream = nil
 		return
 	}
-	margin := p.margin(at)
-	for _, l := range p.wrapped(p.hide(at.tag+"… "+name)+" "+p.command(r), len(margin)) {
-		p.out.WriteString(margin + p.paint(dim, l) + "\n")
+	if run.stream == nil || run.stream.kind != s.Kind {
+		run.stream = newStream(s.Kind, l.printer.opts.Redact)
 	}
-}
-
-// eraseLine goes back to the start of the line and clears it.
-const eraseLine = "\r\x1b[2K"
-
-const barColumns = 20
-
-// progress prints how far the image of a run is; nothing if the image exists already. On a
-// terminal it returns one line with a bar, the only thing that is ever drawn again. What
-// comes after it takes its place. Elsewhere it prints a line when the work begins, more when
-// it takes its time, and one when it is done.
-func (p *Printer) progress(r narrate.Row) (bar string) {
-	text := "… image: " + r.Tail
-	switch {
-	case r.State == narrate.Done:
-		if p.making {
-			p.dim(place{}, text)
-		}
-		p.making = false
-	case p.opts.Color && p.opts.Width > 0: // a terminal that understands more than lines
-		p.making = true
-		return p.bar(r)
-	case !p.making, r.Progress == nil: // a step with a name, of which there are few
-		p.making, p.image = true, watch{r.At, firstGap}
-		p.dim(place{}, text)
-	case p.image.isDue(r.At):
-		p.dim(place{}, text)
-	}
-	return ""
-}
-
-// bar draws how much is done.
-func (p *Printer) bar(r narrate.Row) string {
-	text := "… image "
-	if r.Progress != nil {
-		part := 0.0
-		if v := *r.Progress; v > 0 { // written so that NaN counts as nothing
-			part = min(v, 1)
-		}
-		full := int(part * barColumns)
-		text += fmt.Sprintf("[%s%s] %3d%% ", strings.Repeat("█", full), strings.Repeat("░", barColumns-full), int(part*100))
-	}
-	// A line that reached the last column would be wrapped, and could not be erased.
-	return p.paint(dim, p.fit(p.hide(text+r.Tail), 1))
+	run.stream.add(s.Delta)
 }

@@ -1,184 +1,390 @@
 package lines
 
 import (
-	"bytes"
-	"slices"
+	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/columns"
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// timed is at for an event of that millisecond.
-func timed(ms int64, body event.Body) event.Event {
-	e := at("r", "lead", body)
-	e.Timestamp = ms
-	return e
+// A tty is a terminal whose screen can be read.
+type tty struct {
+	mu            sync.Mutex
+	emulator      *vt.Emulator
+	columns, rows int
+	output        strings.Builder
 }
 
-// emit returns what each event prints.
-func emit(t *testing.T, opts Options, events ...event.Event) []string {
+func (t *tty) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.output.Write(data)
+	text := strings.ReplaceAll(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n", "\r\n") // as the kernel does
+	if _, err := t.emulator.Write([]byte(text)); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+func (t *tty) size() (columns, rows int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.columns, t.rows
+}
+
+func (t *tty) resize(columns, rows int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.columns, t.rows = columns, rows
+	if columns > 0 {
+		t.emulator.Resize(columns, rows)
+	}
+}
+
+// lines returns what is on the screen, without empty lines at the end.
+func (t *tty) lines() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []string
+	for l := range strings.SplitSeq(t.emulator.String(), "\n") {
+		all = append(all, strings.TrimRight(l, " \r"))
+	}
+	for len(all) > 0 && all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	return all
+}
+
+// text is the screen with the same spinner at all times.
+func (t *tty) text() string {
+	return regexp.MustCompile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ").ReplaceAllString(strings.Join(t.lines(), "\n"), "⠋ ") + "\n"
+}
+
+func newLive(t *testing.T, columns, rows int, o LiveOptions) (*Live, *tty) {
+	screen := &tty{emulator: vt.NewEmulator(columns, rows), columns: columns, rows: rows}
+	o.Size = screen.size
+	if o.Now == nil {
+		o.Now = func() time.Time { return time.UnixMilli(12_000) }
+	}
+	l := NewLive(screen, o)
+	t.Cleanup(l.Close)
+	return l, screen
+}
+
+// feed emits events and draws what they changed.
+func feed(t *testing.T, l *Live, events ...event.Event) {
 	t.Helper()
-	var out bytes.Buffer
-	p := New(&out, opts)
-	var printed []string
 	for _, e := range events {
-		out.Reset()
-		if err := p.Emit(e); err != nil {
+		if err := l.Emit(e); err != nil {
 			t.Fatal(err)
 		}
-		printed = append(printed, out.String())
 	}
-	return printed
+	l.Pause()
+	l.Resume()
 }
 
-func turn(thought, said string, calls ...event.ToolCall) event.CallTools {
-	m := message(event.ExpertMessage)
-	if thought != "" {
-		m.Contents = append(m.Contents, event.Part{Type: event.ThinkingPart, Thinking: thought})
+func delta(text string) event.Event { return timed(2000, event.StreamText{Delta: text}) }
+
+// begun is a job whose model was asked.
+func begun() []event.Event {
+	return []event.Event{
+		timed(0, event.InitializeRuntime{ExpertName: "writer", Model: "claude-sonnet-5-5"}),
+		timed(0, event.StartRun{InputMessages: ask("Summarise the report")}),
+		timed(1000, event.StartGeneration{}),
 	}
-	if said != "" {
-		m.Contents = append(m.Contents, text(said))
-	}
-	b := event.CallTools{NewMessage: m}
-	for _, c := range calls {
-		m.Contents = append(m.Contents, event.Part{Type: event.ToolCallPart, ToolCallID: c.ID, ToolName: c.ToolName, Args: c.Args})
-		c.Args = nil // as in the journal
-		b.ToolCalls = append(b.ToolCalls, c)
-	}
-	return b
 }
 
-func ended(c event.ToolCall, result string) event.EndToolCall {
-	return event.EndToolCall{ToolResult: event.ToolResult{ID: c.ID, SkillName: c.SkillName, ToolName: c.ToolName, Result: []event.Part{text(result)}}}
+// In every waiting state the spinner turns each 100 ms.
+func TestSpinner(t *testing.T) {
+	half := 0.5
+	for state, events := range map[string][]event.Event{
+		"starting":              nil,
+		"preparing the image":   {{JobID: "job1", Body: event.DockerBuildProgress{Stage: "building", Service: "image", Message: "sending", Progress: &half}}},
+		"preparing skill web":   {timed(0, event.SkillStderr{SkillName: "web", Message: "fetching web@1"}), timed(0, event.SkillStarting{SkillName: "web", Command: "npx"})},
+		"waiting for the model": begun(),
+		"thinking":              append(begun(), timed(0, event.StreamReasoning{Delta: "Hm"})),
+		"answering":             append(begun(), delta("The launch")),
+		"running":               append(begun(), timed(0, turn("", "", sleep)), timed(0, event.StartToolCall{ToolCallID: "c1"})),
+		"retrying in":           append(begun(), timed(0, event.Retry{Reason: "busy", DelayMS: 60_000})),
+		"waiting for you":       append(begun(), timed(0, event.ApprovalRequested{ToolCallID: "c1"})),
+		"finishing":             append(begun(), timed(0, says("Done."))),
+	} {
+		t.Run(state, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				l, screen := newLive(t, 80, 24, LiveOptions{Now: func() time.Time { return time.UnixMilli(time.Since(start).Milliseconds()) }})
+				feed(t, l, events...)
+				status := func() (frame, rest string) {
+					lines := append([]string{""}, screen.lines()...)
+					frame, rest, _ = strings.Cut(lines[len(lines)-1], " ")
+					return frame, rest
+				}
+				before, text := status()
+				if !strings.HasPrefix(text, state) {
+					t.Fatalf("the status is %q", text)
+				}
+				for range 25 {
+					time.Sleep(Frame)
+					synctest.Wait()
+					frame, _ := status()
+					if frame == before || !strings.Contains(string(spinner), frame) {
+						t.Fatalf("%q after %q", frame, before)
+					}
+					before = frame
+				}
+				l.Close()
+				if _, text := status(); strings.HasPrefix(text, state) {
+					t.Errorf("the region is left: %q", screen.lines())
+				}
+			})
+		})
+	}
 }
 
-var (
-	sleep  = event.ToolCall{ID: "c1", SkillName: event.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"sleep","args":["4"]}`)}
-	read   = event.ToolCall{ID: "c2", SkillName: event.BaseSkill, ToolName: "readTextFile", Args: rawjson.Value(`{"path":"a"}`)}
-	search = event.ToolCall{ID: "c3", SkillName: "web", ToolName: "search", Args: rawjson.Value(`{"q": "go"}`)}
-)
-
-// Thinking and tools take time. What is known is printed when it is known, and once.
-func TestWhatIsUnderWay(t *testing.T) {
-	printed := emit(t, Options{},
-		timed(0, event.StartGeneration{}),
-		timed(1000, event.CompleteStreamingReasoning{Text: "I should wait."}),
-		timed(1000, turn("I should wait.", "Let me wait.", sleep, read, search)),
-		timed(1001, event.StartToolCall{ToolCallID: "c1"}),
-		timed(1002, event.StartToolCall{ToolCallID: "c2"}),
-		timed(1003, event.StartToolCall{ToolCallID: "c3"}),
-		timed(1100, ended(read, `{"content":"x"}`)),
-		timed(5001, ended(sleep, `{"output":"done"}`)),
-		timed(5002, ended(search, "one\ntwo")),
+// story is a job with everything that the region shows.
+func story() []event.Event {
+	test := event.ToolCall{ID: "t", SkillName: event.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"sh","args":["-c","go test ./... | tail"],"cwd":"sub"}`)}
+	read := event.ToolCall{ID: "c2", SkillName: event.BaseSkill, ToolName: "readTextFile", Args: rawjson.Value(`{"path":"notes.txt"}`)}
+	build := event.ToolCall{ID: "b", SkillName: event.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"make","args":["all"]}`)}
+	return append(begun(),
+		timed(1000, event.StreamReasoning{Delta: "The notes come first."}),
+		timed(9000, event.CompleteStreamingReasoning{Text: "The notes come first."}),
+		timed(9000, turn("The notes come first.", "", read, test, build)),
+		timed(9000, event.StartToolCall{ToolCallID: "c2"}),
+		timed(9000, event.StartToolCall{ToolCallID: "t"}),
+		timed(9000, event.StartToolCall{ToolCallID: "b"}),
+		timed(9100, ended(read, `{"content":"one\ntwo"}`)),
+		timed(9500, event.ToolProgress{ToolCallID: "b", Message: "compiling 日本語"}),
+		timed(17_200, ended(test, `{"output":"ok   example/a  0.4s\nok   example/b\nok   example/c\n"}`)),
 	)
-	want := []string{
-		"",
-		"● Reasoning\n  └ I should wait.\n",
-		"● Message\n  └ Let me wait.\n",
-		"… Run sleep 4\n",
-		"",
-		"… search {\"q\":\"go\"}\n",
-		"● Read a\n  └ x\n",
-		"● Run sleep 4\n  └ done\n",
-		"● search {\"q\":\"go\"}\n  └ one\n    two\n",
-	}
-	for i := range want {
-		if printed[i] != want[i] {
-			t.Errorf("event %d printed %q, want %q", i, printed[i], want[i])
+}
+
+// What a person sees, in several sizes.
+func TestScreens(t *testing.T) {
+	answer := "# Plan\n\nThe **launch** moves to May. 日本語のテキストもここにあります。 👩‍👩‍👧 ☀️ שלום עולם\n\n- one\n- two\n\nAll tests pa"
+	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}} {
+		for name, more := range map[string][]event.Event{
+			"tools":  nil,
+			"stream": {timed(17_300, ended(event.ToolCall{ID: "b", SkillName: event.BaseSkill, ToolName: "exec"}, "{}")), timed(17_300, event.StartGeneration{}), delta(answer + " x")},
+		} {
+			l, screen := newLive(t, size[0], size[1], LiveOptions{Sandbox: "sandbox landlock", Now: func() time.Time { return time.UnixMilli(21_000) }})
+			feed(t, l, append(story(), more...)...)
+			testkit.Golden(t, fmt.Sprintf("live_%s_%dx%d.golden", name, size[0], size[1]), screen.text())
+			screen.mu.Lock()
+			if s := screen.output.String(); strings.Contains(s, "\x1b[1m") {
+				t.Errorf("colours: %q", s)
+			}
+			screen.mu.Unlock()
 		}
 	}
 }
 
-// A journal has no streaming events. The thought stands before the call all the same.
-func TestReasoningOfAJournal(t *testing.T) {
-	two := event.ToolCall{ID: "c4", SkillName: "b", ToolName: "b", Args: rawjson.Value(`{"query":"q"}`)}
-	one := event.ToolCall{ID: "c5", SkillName: "a", ToolName: "a", Args: rawjson.Value(`{"query":"q"}`)}
-	printed := strings.Join(emit(t, Options{},
-		at("r", "x", turn("First.", "", sleep)),
-		at("r", "x", event.StartToolCall{ToolCallID: "c1"}),
-		at("r", "x", ended(sleep, "{}")),
-		at("r", "x", event.StartGeneration{}),
-		at("r", "x", turn("Second.", "", one, two)),
-		at("r", "x", event.CallDelegate{Delegates: []event.DelegateRun{{ToolCallID: "c5", RunID: "k1", Expert: event.ExpertRef{Key: "a"}}, {ToolCallID: "c4", RunID: "k2", Expert: event.ExpertRef{Key: "b"}}}}),
-		at("r", "x", event.StopRunByDelegate{}),
-	), "")
-	want := "● Reasoning\n  └ First.\n… Run sleep 4\n● Run sleep 4\n" +
-		"● Reasoning\n  └ Second.\n● a q\n● b q\n"
-	if printed != want {
-		t.Errorf("printed\n%s\nwant\n%s", printed, want)
-	}
-}
-
-// A repeated generation shows its reasoning again, and another can have the same reasoning.
-func TestReasoningOfRepeatedGenerations(t *testing.T) {
-	thought := event.CompleteStreamingReasoning{Text: "Hm."}
-	printed := strings.Join(emit(t, Options{},
-		at("r", "x", event.StartGeneration{}), at("r", "x", thought), at("r", "x", event.Retry{Reason: "busy"}),
-		at("r", "x", thought), at("r", "x", turn("Hm.", "", read)), at("r", "x", event.AttemptCompletion{}),
-		at("r", "x", event.CompleteRun{NewMessage: message(event.ExpertMessage, event.Part{Type: event.ThinkingPart, Thinking: "Hm."}, text("Bye."))}),
-	), "")
-	if n := strings.Count(printed, "● Reasoning\n  └ Hm.\n"); n != 3 {
-		t.Errorf("reasoning was shown %d times, want 3:\n%s", n, printed)
-	}
-}
-
-func TestNotesOfALongCommand(t *testing.T) {
-	events := []event.Event{timed(0, turn("", "", sleep)), timed(0, event.StartToolCall{ToolCallID: "c1"})}
-	for ms := int64(100); ms <= 3_600_000; ms += 100 { // an hour, ten notes a second
-		events = append(events, timed(ms, event.ToolProgress{ToolCallID: "c1", Message: "at\n" + string(rune('a'+ms/100%26))}))
-	}
-	events = append(events, timed(3_600_001, ended(sleep, "{}")), timed(3_700_000, event.ToolProgress{ToolCallID: "c1", Message: "late"}))
-	printed := emit(t, Options{}, events...)
-	var notes []int
-	for i, text := range printed {
-		if strings.Contains(text, "│") {
-			notes = append(notes, i)
+// The region is never wrapped, and nothing of it is left, in any size and whatever it shows.
+func TestRegionFits(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {2, 2}, {5, 3}, {9, 40}, {20, 5}, {40, 12}, {200, 60}} {
+		for _, text := range []string{strings.Repeat("word ", 200), strings.Repeat("x", 900), strings.Repeat("日本語", 200), strings.Repeat("👩‍👩‍👧☀️🇩🇪", 90), strings.Repeat("שלום עולם ", 90), strings.Repeat(hostile+" ", 50)} {
+			l, screen := newLive(t, size[0], size[1], LiveOptions{})
+			call := event.ToolCall{ID: "t", SkillName: text, ToolName: text, Args: rawjson.Value(`{}`)}
+			feed(t, l, begun()...)
+			for _, e := range []event.Event{delta(text), timed(0, turn("", "", call)), timed(0, event.StartToolCall{ToolCallID: "t"}), timed(0, event.ToolProgress{ToolCallID: "t", Message: text})} {
+				feed(t, l, e)
+				l.mu.Lock()
+				for _, line := range l.frame(size[0], size[1]) {
+					if n := columns.Of(line); n > max(size[0]-1, 1) || strings.ContainsAny(line, "\n\r\x1b") {
+						t.Errorf("%v: %q has %d columns", size, line, n)
+					}
+				}
+				if n := len(l.frame(size[0], size[1])); n > max(size[1]/2, 1) || n > maxLive {
+					t.Errorf("%v: %d lines", size, n)
+				}
+				l.mu.Unlock()
+			}
+			l.Close()
+			if s := strings.Join(screen.lines(), "\n"); strings.ContainsAny(s, string(spinner)) {
+				t.Errorf("%v: left behind: %q", size, s)
+			}
 		}
 	}
-	if len(notes) < 20 || len(notes) > 130 || events[notes[0]].Timestamp != firstGap || printed[notes[0]] != "  │ at k\n" {
-		t.Errorf("%d notes, the first %q at %d ms", len(notes), printed[notes[0]], events[notes[0]].Timestamp)
+}
+
+// A terminal that is made narrower and wider again loses no row, and shows one region.
+func TestResize(t *testing.T) {
+	l, screen := newLive(t, 120, 40, LiveOptions{})
+	feed(t, l, begun()...)
+	for i, columns := range []int{120, 40, 80, 40, 120, 10, 120} {
+		screen.resize(columns, 40)
+		feed(t, l, delta(fmt.Sprintf("Piece %d of a text that takes some space on each line of it. ", i)))
+		text := strings.Join(screen.lines(), "\n")
+		if n := strings.Count(text, "answering"); n != 1 && columns > 10 {
+			t.Errorf("%d columns: %d regions:\n%s", columns, n, text)
+		}
 	}
-	if last := printed[len(printed)-1]; last != "" {
-		t.Errorf("a note behind the result: %q", last)
-	}
-	if all := emit(t, Options{Verbose: true}, events[:12]...); !strings.Contains(all[2], "│ at") {
-		t.Errorf("verbose left out a note: %q", all)
+	feed(t, l, timed(0, says("Piece by piece.")))
+	if text := strings.Join(screen.lines(), "\n"); strings.Count(text, "writer · ") != 1 || strings.Count(text, "Piece") != 1 {
+		t.Errorf("%s", text)
 	}
 }
 
-// Rows of a delegate stand below its name, and so do the lines about what is running.
-func TestDelegateUnderWay(t *testing.T) {
-	start := at("kid", "writer", event.StartRun{DelegatedBy: &event.Parent{Expert: event.ExpertRef{Key: "lead"}, RunID: "r"}})
-	printed := emit(t, Options{Color: true}, start,
-		at("kid", "writer", event.CompleteStreamingReasoning{Text: "Hm."}),
-		at("kid", "writer", turn("Hm.", "", sleep)),
-		at("kid", "writer", event.StartToolCall{ToolCallID: "c1"}))
-	golden(t, "delegate.golden", strings.Join(printed, ""))
-}
-
-// What a resumed run says about a call that was running when perstack died.
-func TestUnknownOutcome(t *testing.T) {
-	printed := strings.Join(emit(t, Options{Width: 60},
-		at("r", "x", event.StartRun{From: &event.Origin{RunID: "r"}}),
-		at("r", "x", event.ResumeToolCalls{}),
-		at("r", "x", ended(sleep, lost))), "")
-	if !strings.Contains(printed, "● Run (outcome unknown)\n") || !strings.Contains(strings.Join(strings.Fields(printed), " "), lost) {
-		t.Errorf("printed\n%s", printed)
+// What others write appears above the region, whole or in parts.
+func TestBesideRegion(t *testing.T) {
+	l, screen := newLive(t, 60, 20, LiveOptions{})
+	feed(t, l, append(begun(), delta("Some text "))...)
+	notices := l.Writer(screen)
+	fmt.Fprint(notices, "perstack: a warning\n")
+	if want := "writer · claude-sonnet-5-5 · job job1\nperstack: a warning\nSome text\n⠋ answering 00:10\n"; !strings.HasPrefix(screen.text(), want[:len(want)-1]) {
+		t.Errorf("%s", screen.text())
+	}
+	fmt.Fprint(notices, "Continue? ")
+	if text := screen.text(); strings.Contains(text, "answering") {
+		t.Errorf("the region is on a line that is not ended:\n%s", text)
+	}
+	fmt.Fprint(notices, "yes\n")
+	if text := screen.text(); !strings.Contains(text, "\nContinue? yes\nSome text\n⠋ answering") {
+		t.Errorf("%s", text)
 	}
 }
 
-// When one of several questions was answered, in another process, the next is shown as
-// the first was.
-func TestNextQuestion(t *testing.T) {
-	printed := emit(t, Options{},
-		at("r", "x", event.StartRun{From: &event.Origin{RunID: "r"}, Answers: []event.ToolResult{{ID: "q1", SkillName: "user", ToolName: "ask", Result: []event.Part{text("100")}}}}),
-		at("r", "x", event.ResumeToolCalls{}),
-		at("r", "x", event.CallInteractiveTool{ToolCallID: "q2", ToolCall: &event.ToolCall{ID: "q2", SkillName: "user", ToolName: "ask", Args: rawjson.Value(`{"question":"When?"}`)}}),
-		at("r", "x", event.StopRunByInteractiveTool{}))
-	want := []string{"● Answer ask\n  └ 100\n", "", "● Question ask\n  └ question: When?\n", ""}
-	if !slices.Equal(printed, want) {
-		t.Errorf("printed %q\nwant %q", printed, want)
+// While somebody else has the terminal, nothing is written. Then everything is.
+func TestPause(t *testing.T) {
+	l, screen := newLive(t, 60, 20, LiveOptions{})
+	feed(t, l, begun()...)
+	l.Pause()
+	before := screen.output.Len()
+	for _, e := range []event.Event{timed(0, turn("", "", read)), timed(0, event.StartToolCall{ToolCallID: "c2"}), timed(0, ended(read, "{}")), delta("Hm ")} {
+		if err := l.Emit(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if screen.output.Len() != before {
+		t.Errorf("written: %q", screen.output.String()[before:])
+	}
+	l.Resume()
+	if text := screen.text(); !strings.Contains(text, "● Read  a") || !strings.Contains(text, "Hm\n⠋ answering") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A terminal that belongs to another program gets rows only.
+func TestBackground(t *testing.T) {
+	l, screen := newLive(t, 60, 20, LiveOptions{})
+	screen.resize(0, 0)
+	feed(t, l, append(begun(), timed(0, turn("", "", read)), timed(0, event.StartToolCall{ToolCallID: "c2"}), timed(0, ended(read, "{}")))...)
+	if text := screen.text(); !strings.Contains(text, "● Read  a") || strings.Contains(text, "⠋") {
+		t.Errorf("%s", text)
+	}
+	screen.resize(60, 20)
+	l.Pause()
+	l.Resume()
+	if text := screen.text(); !strings.Contains(text, "⠋ running") {
+		t.Errorf("%s", text)
+	}
+}
+
+// Many delegates do not fill the screen, and their texts do not mix.
+func TestManyDelegates(t *testing.T) {
+	l, screen := newLive(t, 80, 24, LiveOptions{})
+	events := begun()
+	for i := range 50 {
+		id, key := fmt.Sprintf("k%d", i), fmt.Sprintf("finder%d", i)
+		events = append(events,
+			at(id, key, event.StartRun{DelegatedBy: &event.Parent{Expert: event.ExpertRef{Key: "lead"}, RunID: "r"}}),
+			at(id, key, event.StreamText{Delta: fmt.Sprintf("text %d begins ", i)}))
+	}
+	for i := range 50 {
+		events = append(events, at(fmt.Sprintf("k%d", i), fmt.Sprintf("finder%d", i), event.StreamText{Delta: fmt.Sprintf("and %d ends ", i)}))
+	}
+	feed(t, l, events...)
+	text := screen.text()
+	for _, want := range []string{"finder0  answering", "text 0 begins and 0 ends", "finder2  answering", "text 2 begins and 2 ends", "+47 more", "51 Experts at work"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+	l.mu.Lock()
+	if n := len(l.frame(80, 24)); n > maxLive {
+		t.Errorf("%d lines:\n%s", n, text)
+	}
+	l.mu.Unlock()
+}
+
+// Half a secret is never shown.
+func TestStreamedSecret(t *testing.T) {
+	redact := func(text string) string { return strings.ReplaceAll(text, "sk-verysecret", "[redacted]") }
+	l, screen := newLive(t, 80, 24, LiveOptions{Redact: redact})
+	feed(t, l, begun()...)
+	for _, piece := range []string{"The key is ", "sk-", "very", "sec", "ret", " and more "} {
+		feed(t, l, delta(piece))
+		if text := screen.text(); strings.Contains(text, "sk-") {
+			t.Errorf("%s", text)
+		}
+	}
+	if text := screen.text(); !strings.Contains(text, "The key is [redacted] and more") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A terminal that does not know UTF-8 would draw each byte of it.
+func TestASCII(t *testing.T) {
+	l, _ := newLive(t, 80, 24, LiveOptions{ASCII: true})
+	feed(t, l, append(begun(), delta("日本語 é "))...)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if frame := l.frame(80, 24); frame[0] != "??? ?" {
+		t.Errorf("%q", frame)
+	}
+}
+
+// The last line says how the job ended and what it cost. On a narrow terminal nothing of it is lost.
+func TestFinish(t *testing.T) {
+	usage := event.Usage{InputTokens: 18_234, OutputTokens: 2_100}
+	done := func(s event.Status, columns int) string {
+		now := int64(0)
+		l, screen := newLive(t, columns, 20, LiveOptions{Now: func() time.Time { return time.UnixMilli(now) }})
+		feed(t, l, append(begun(), timed(0, event.StartGeneration{}), timed(0, event.CompleteRun{NewMessage: message(event.ExpertMessage, text("Done.")), Usage: usage}))...)
+		now = 72_000
+		if err := l.Finish(Summary{Status: s, Files: 2, Again: "perstack log r58p"}); err != nil {
+			t.Fatal(err)
+		}
+		_, last, _ := strings.Cut(screen.text(), "Done.\n")
+		return last
+	}
+	for status, want := range map[event.Status]string{
+		event.StatusCompleted:                "✓ completed in 1m12s · 2 steps · 18.2k in, 2.1k out · 2 files changed · perstack log r58p\n",
+		event.StatusStoppedByError:           "✗ failed after 1m12s · 2 steps · 18.2k in, 2.1k out · 2 files changed · perstack log r58p\n",
+		event.StatusStoppedByLimit:           "✗ stopped by a limit after 1m12s · 2 steps · 18.2k in, 2.1k out · 2 files changed · perstack log r58p\n",
+		event.StatusStoppedByInteractiveTool: "○ waiting for you after 1m12s · 2 steps · 18.2k in, 2.1k out · 2 files changed · perstack log r58p\n",
+		event.StatusStoppedByInterrupt:       "✗ stopped after 1m12s · 2 steps · 18.2k in, 2.1k out · 2 files changed · perstack log r58p\n",
+	} {
+		if got := done(status, 120); got != want {
+			t.Errorf("%s: %q, want %q", status, got, want)
+		}
+	}
+	want := "✓ completed in 1m12s · 2 steps\n  18.2k in, 2.1k out · 2 files changed\n  perstack log r58p\n"
+	if got := done(event.StatusCompleted, 40); got != want {
+		t.Errorf("narrow: %q, want %q", got, want)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for got, want := range map[string]string{
+		spanText(0): "0.0s", spanText(100): "0.1s", spanText(8_249): "8.2s", spanText(9_960): "10s", spanText(72_400): "1m12s", spanText(7_500_000): "2h05m", spanText(3_599_900): "1h00m", spanText(-5): "0.0s",
+		clockText(12_999): "00:12", clockText(3_723_000): "1:02:03", clockText(-1): "00:00",
+		amountText(0): "0", amountText(999): "999", amountText(18_234): "18.2k", amountText(999_960): "1.0M",
+		costText(0.0214): "$0.021", costText(1.249): "$1.25",
+		limitText(0.5): "$0.50", limitText(0.005): "$0.005", limitText(2): "$2.00", limitText(0.25): "$0.25",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -20,6 +20,16 @@ var styles = []struct {
 	{markdown.Quiet, dim},
 }
 
+// styleColour returns the colours of a style.
+func styleColour(style markdown.Style) (c colour) {
+	for _, s := range styles {
+		if style&s.style != 0 {
+			c += s.colour
+		}
+	}
+	return c
+}
+
 // markdown lays out a text of a model. Secrets go before: a half that was wrapped would not be
 // known.
 func (p *Printer) markdown(t narrate.Text, before int) []line {
@@ -28,13 +38,7 @@ func (p *Printer) markdown(t narrate.Text, before int) []line {
 	for _, l := range markdown.Render(source, markdown.Options{Width: p.space(before)}) {
 		var text strings.Builder
 		for _, span := range l {
-			var c colour
-			for _, s := range styles {
-				if span.Style&s.style != 0 {
-					c += s.colour
-				}
-			}
-			text.WriteString(p.paint(c, span.Text))
+			text.WriteString(p.paint(styleColour(span.Style), span.Text))
 		}
 		lines = append(lines, line{text.String(), plain})
 	}

@@ -45,8 +45,7 @@ func bullet(r narrate.Row) colour {
 
 // draw writes r. This and dim are the only ways to the output for text from outside.
 func (p *Printer) draw(r narrate.Row) {
-	if p.opts.Label != nil {
-		p.labelled(r)
+	if p.drawShort(r) {
 		return
 	}
 	at := p.enter(r)
@@ -55,19 +54,25 @@ func (p *Printer) draw(r narrate.Row) {
 		mark = "○"
 	}
 	label := p.fit(p.hide(at.tag+r.Label), len(margin)+2)
+	if p.opts.Live {
+		label = pad(label)
+	}
 	p.out.WriteString(margin + p.paint(bullet(r), mark) + " " + p.paint(bold, label))
 	column := len(margin) + 3 + columns.Of(label)
 	below := p.opts.Width > 0 && p.opts.Width-column < least
 	if below {
 		column = len(margin) + 2
 	}
-	for i, l := range p.summary(r, column) {
+	for i, l := range p.addTime(p.summary(r, column), p.took(r), column) {
 		if i > 0 || below {
 			p.out.WriteString("\n" + strings.Repeat(" ", column-1))
 		}
 		p.out.WriteString(" " + p.paint(dim, l))
 	}
 	p.out.WriteByte('\n')
+	if p.opts.Live && r.Kind == narrate.Delegate && !r.Parallel {
+		p.current = r.Child // its rows follow, and need no line that names it
+	}
 	for i, l := range p.body(r, len(margin)+gutter) {
 		lead := strings.Repeat(" ", gutter)
 		if i == 0 {
@@ -114,6 +119,9 @@ func (p *Printer) summary(r narrate.Row, column int) []string {
 		return nil
 	}
 	if !p.opts.Whole {
+		if took := p.took(r); took != "" {
+			column += len(took) + 2
+		}
 		text = p.fit(text, column)
 	}
 	return []string{text}

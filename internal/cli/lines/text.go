@@ -41,9 +41,14 @@ func (p *Printer) body(r narrate.Row, before int) []line {
 	case p.opts.Whole && r.Kind == narrate.Provider:
 		texts = []narrate.Text{{Text: Cut(string(r.Args), dataCut)}}
 	}
+	if p.opts.Live && !p.opts.Verbose && isPlain(r) {
+		texts = nil
+	}
 	var lines []line
 	for _, t := range texts {
-		if p.opts.Markdown && p.opts.Width > 0 && (r.Kind == narrate.Message || r.Kind == narrate.Result) {
+		if p.opts.Live && r.Kind == narrate.Tool && t.Show == narrate.Head && t.Style == narrate.Plain && !p.opts.Verbose {
+			lines = append(lines, p.compact(t, before)...)
+		} else if p.opts.Markdown && p.opts.Width > 0 && (r.Kind == narrate.Message || r.Kind == narrate.Result) {
 			lines = append(lines, p.markdown(t, before)...)
 		} else {
 			lines = append(lines, p.text(t, before)...)

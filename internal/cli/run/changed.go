@@ -19,24 +19,33 @@ func (o *output) seeFiles(e event.Event) {
 }
 
 // tellChanged says how many files the run changed, and how to see and undo that. A program that reads
-// events gets them from the journal.
+// events gets them from the journal. On a terminal it is part of the last line.
 func (o *output) tellChanged(ctx context.Context, s store.Store, r engine.Result) {
-	if !o.changed || o.mode == outputJSON || ctx.Err() != nil {
-		return
+	n := 0
+	if o.changed && o.mode != outputJSON && ctx.Err() == nil {
+		var err error
+		if n, err = countChanged(ctx, s, o.plan.project.history.Files(), r.JobID); err != nil {
+			o.opts.logger().Warn("which files the run changed is not known", "error", err)
+		}
 	}
-	n, err := countChanged(ctx, s, o.plan.project.history.Files(), r.JobID)
-	if err != nil {
-		o.opts.logger().Warn("which files the run changed is not known", "error", err)
+	if o.live != nil {
+		o.finish(ctx, s, r, n)
+		return
 	}
 	if n == 0 {
 		return
 	}
-	j := files.NewJob(o.opts.Host, files.Flags{Config: o.opts.Config, Storage: o.opts.Storage}, o.plan.project.history, s, r.JobID)
+	j := o.job(s, r.JobID)
 	them := "them"
 	if n == 1 {
 		them = "it"
 	}
 	o.plan.say("%s changed; see %s with: %s, undo it with: %s", wording.Count(n, "file"), them, j.Again("diff"), j.Again("undo"))
+}
+
+// job returns a job for commands that users can type.
+func (o *output) job(s store.Store, id string) *files.Job {
+	return files.NewJob(o.opts.Host, files.Flags{Config: o.opts.Config, Storage: o.opts.Storage}, o.plan.project.history, s, id)
 }
 
 // countChanged counts the files that the last Run of a job changed.

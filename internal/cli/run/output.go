@@ -21,7 +21,7 @@ import (
 //
 //   - json: one event a line and nothing else; full events, or the journal's records;
 //   - text: the final answer and nothing else;
-//   - progress: lines for a person.
+//   - progress: lines for a person, the last of which are drawn again on a terminal.
 //
 // What is to be said about the end of the run goes to standard error.
 type output struct {
@@ -34,6 +34,9 @@ type output struct {
 	to      *patientWriter
 	json    *event.Writer
 	rows    *lines.Printer
+	live    *lines.Live // instead of rows, where lines can be drawn again
+
+	closeLive func()
 
 	delegated map[string]bool // Runs, by whether another Expert asked
 	refused   map[string]bool // hosts that were refused, and to whom
@@ -43,7 +46,8 @@ type output struct {
 // maxRefused is how many refused hosts are told of, where only the answer is wanted.
 const maxRefused = 20
 
-func newOutput(ctx context.Context, pl *plan) *output {
+// newOutput returns the output of a plan. stdout is standard output without regard to questions.
+func newOutput(ctx context.Context, pl *plan, stdout io.Writer) *output {
 	o := pl.opts
 	out := &output{
 		opts: o, plan: pl, expert: pl.spec.Coordinator(), mode: o.Output, to: &patientWriter{ctx: ctx, w: o.Host.Stdout},
@@ -62,6 +66,9 @@ func newOutput(ctx context.Context, pl *plan) *output {
 	case outputJSON:
 		out.json = event.NewWriter(out.to)
 	case outputProgress:
+		if out.startLive(ctx, stdout) {
+			break
+		}
 		out.rows = lines.New(o.Host.Plain(out.to), lines.Options{
 			Color:   o.Host.StdoutIsTerminal && o.Host.Colors(),
 			Width:   o.Host.Width,
@@ -95,6 +102,8 @@ func (o *output) show(e event.Event) error {
 	case o.mode == outputView:
 		o.opts.View.Show(e)
 		return nil
+	case o.live != nil:
+		return o.live.Emit(e)
 	case o.mode == outputProgress:
 		return o.rows.Emit(e)
 	case o.full():

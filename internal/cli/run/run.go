@@ -194,7 +194,9 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	if err := flags.MarkHidden("temperature"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	opts.AddJob(cmd)
+	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
+	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
+	flags.BoolVar(&opts.TrustHistory, "trust-history", false, "continue a job that is not sealed by your key: everything that it records is believed")
 	flags.StringVar(&opts.ResumeFrom, "resume-from", "", "continue from this checkpoint, as a new branch")
 	flags.BoolVar(&opts.RestoreFiles, "restore-files", false, "bring the files of the workspace back to the checkpoint of --resume-from, too")
 	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query is the answer to the question that the job asked")
@@ -266,8 +268,10 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	stdout := opts.Host.Stdout
 	approver := opts.approver(stored)
-	out := newOutput(ctx, plan)
+	out := newOutput(ctx, plan, stdout)
+	defer out.close()
 	if spec.Runtime != job.Docker {
 		opts.Host.Saves() // a container has nothing to save until it is up
 	}
@@ -301,7 +305,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		Lean:         !out.full(),
 		Record:       out.recordFunc(),
 		Done:         func(r engine.Result) { result = r },
-		Approver:     approver,
+		Approver:     out.asking(approver),
 		Attachments:  attached.data,
 		Granted:      stored.Granted,
 		GrantedPaths: stored.GrantedPaths,

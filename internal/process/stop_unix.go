@@ -1,0 +1,43 @@
+//go:build unix
+
+package process
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// stopsWithin is how long the process can run on after a signal that stops it.
+const stopsWithin = 200 * time.Millisecond
+
+// AroundStop calls before when the user stops the process on its terminal (Ctrl-Z), and after when it
+// continues, until undo is called.
+func AroundStop(before, after func()) (undo func()) {
+	stops, continued := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(stops, syscall.SIGTSTP)
+	signal.Notify(continued, syscall.SIGCONT)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range stops {
+			before()
+			// The signal itself, and not SIGSTOP: the kernel ignores it where no shell could continue us.
+			signal.Reset(syscall.SIGTSTP)
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP)
+			select {
+			case <-continued:
+			case <-time.After(stopsWithin):
+			}
+			signal.Notify(stops, syscall.SIGTSTP)
+			after()
+		}
+	}()
+	return func() {
+		signal.Stop(stops)
+		signal.Stop(continued)
+		close(stops)
+		<-done
+	}
+}
