@@ -31,6 +31,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/rules"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
+	"github.com/perstack-go/perstack/internal/cli/start"
 	"github.com/perstack-go/perstack/internal/cli/trust"
 	"github.com/perstack-go/perstack/internal/cli/undo"
 	"github.com/perstack-go/perstack/internal/cli/validate"
@@ -93,6 +94,7 @@ var commands = []struct {
 	{"rules", func(root *cobra.Command, h *host.Host) { root.AddCommand(rules.New(h, nil)) }},
 	{"run", func(root *cobra.Command, h *host.Host) { root.AddCommand(run.New(h, nil)) }},
 	{"schema", func(root *cobra.Command, h *host.Host) { root.AddCommand(schema.New(h, nil)) }},
+	{"start", func(root *cobra.Command, h *host.Host) { root.AddCommand(start.New(h, nil)) }},
 	{"trust", func(root *cobra.Command, h *host.Host) { root.AddCommand(trust.New(h, nil)) }},
 	{"undo", func(root *cobra.Command, h *host.Host) { root.AddCommand(undo.New(h, nil)) }},
 	{"validate", func(root *cobra.Command, h *host.Host) { root.AddCommand(validate.New(h, nil)) }},

@@ -122,6 +122,9 @@ var arrows = []arrow{
 	{"internal/tui/mention", "internal/columns internal/tui/paint"},
 	{"internal/tui/pager", "internal/tui/match internal/tui/paint"},
 
+	// The same program with lines only. It prints rows as the other commands do.
+	{"internal/tui/plain", values + "engine internal/tui internal/cli/lines internal/narrate internal/approval internal/terminal internal/wording"},
+
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/inputs internal/jq internal/narrate " +
 		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},

@@ -3,21 +3,42 @@ package file
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
 )
 
-// deletedName is the directory of a job that is being deleted. It is hidden, so that a job is there
-// or not, and never there in part.
-const deletedName = ".deleted"
+const (
+	// deletedName is the directory of a job that is being deleted. It is hidden, so that a job is there
+	// or not, and never there in part.
+	deletedName = ".deleted"
+	// deletedLog names the jobs that were deleted.
+	deletedLog = "deleted.jsonl"
+)
 
-// Delete removes a job with all its records. It is a [*store.LockedError] if the job is being written.
-func (s *Store) Delete(ctx context.Context, jobID string) (err error) {
+// A Deletion is a line of deleted.jsonl: what is left of a deleted job.
+type Deletion struct {
+	ID     string       `json:"id"`
+	Seq    int64        `json:"seq"`    // number of the last record; 0 if there was none
+	Digest store.Digest `json:"digest"` // of the last record
+	At     time.Time    `json:"at"`
+}
+
+// Delete removes a job with all its records, and notes its id and the digest of its last record. It is
+// a [*store.LockedError] if the job is being written.
+func (s *Store) Delete(ctx context.Context, jobID string, at time.Time) (err error) {
 	dir, err := s.openJob(jobID)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
+	last := s.head(dir, jobID).head
 	if f, err := s.disk.openFile(dir, journalName, os.O_RDWR); err == nil {
 		defer f.Close()
 		switch ok, err := acquire(ctx, f); {
@@ -25,6 +46,9 @@ func (s *Store) Delete(ctx context.Context, jobID string) (err error) {
 			return err
 		case !ok:
 			return locked(dir, jobID)
+		}
+		if head, ok := lastRecord(f); ok {
+			last = head
 		}
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -34,6 +58,10 @@ func (s *Store) Delete(ctx context.Context, jobID string) (err error) {
 		return err
 	}
 	defer root.Close()
+	// First: a note about a job that is still there does less harm than a job that is gone without one.
+	if err := s.noteDeletion(root, Deletion{ID: jobID, Seq: last.Seq, Digest: last.Digest, At: at.UTC()}); err != nil {
+		return fmt.Errorf("note in %s that job %s is deleted: %w", deletedLog, jobID, err)
+	}
 	deleted := path.Join(jobsName, deletedName)
 	if err := root.RemoveAll(deleted); err != nil { // of a process that was killed
 		return err
@@ -43,4 +71,52 @@ func (s *Store) Delete(ctx context.Context, jobID string) (err error) {
 		return err
 	}
 	return root.RemoveAll(deleted)
+}
+
+// lastRecord returns the head of a journal without reading all of it. It is false if the last line is
+// not a whole record.
+func lastRecord(f *os.File) (store.Head, bool) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return store.Head{}, false
+	}
+	var end [1]byte
+	if _, err := f.ReadAt(end[:], info.Size()-1); err != nil || end[0] != '\n' {
+		return store.Head{}, false
+	}
+	line, err := lineBefore(f, info.Size())
+	if err != nil {
+		return store.Head{}, false
+	}
+	r, err := store.DecodeRecord(line)
+	if err != nil && !errors.Is(err, event.ErrUnknownType) {
+		return store.Head{}, false
+	}
+	return store.Head{Seq: r.Seq, Digest: r.Digest()}, true
+}
+
+// noteDeletion appends a line to deleted.jsonl.
+func (s *Store) noteDeletion(root *os.Root, d Deletion) error {
+	line, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	f, err := s.disk.openFile(root, deletedLog, os.O_RDWR|os.O_CREATE|os.O_APPEND)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() > 0 {
+		var end [1]byte
+		if _, err = f.ReadAt(end[:], info.Size()-1); err == nil && end[0] != '\n' {
+			line = append([]byte{'\n'}, line...) // a power cut tore the last one
+		}
+	}
+	if err == nil { // one write, so that two processes do not mix their lines
+		_, err = s.disk.write(deletedLog, append(line, '\n'), f.Write)
+	}
+	if err == nil {
+		err = s.disk.sync(f)
+	}
+	return errors.Join(err, f.Close())
 }

@@ -1,6 +1,7 @@
 // Package file keeps journals as files, one directory a job:
 //
 //	<storage>/.gitignore               "*"; in jobs, if the directory holds other things too
+//	<storage>/deleted.jsonl            the jobs that were deleted, one a line
 //	<storage>/jobs/<jobId>/
 //	    journal.jsonl                  the records, one a line; the truth
 //	    head                           the last committed record, to notice a journal that was cut back

@@ -218,6 +218,6 @@ func isShared(root *os.Root) (bool, error) {
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	return slices.ContainsFunc(names, func(name string) bool {
-		return name != jobsName && !strings.HasPrefix(name, ignoreName) // what a crash left of our file
+		return name != jobsName && name != deletedLog && !strings.HasPrefix(name, ignoreName) // what a crash left of our file
 	}), err
 }

@@ -39,8 +39,8 @@ func (f *Flags) Add(cmd *cobra.Command, trust bool) {
 	}
 }
 
-// open returns the history of the project.
-func (f *Flags) open(h *host.Host) (host.History, *file.Store, error) {
+// Open returns the history of the project.
+func (f *Flags) Open(h *host.Host) (host.History, *file.Store, error) {
 	if err := host.RefuseRemote(f.Config); err != nil {
 		return host.History{}, nil, err
 	}
@@ -48,11 +48,7 @@ func (f *Flags) open(h *host.Host) (host.History, *file.Store, error) {
 	if err != nil {
 		return history, nil, err
 	}
-	return history, journals(history), nil
-}
-
-func journals(history host.History) *file.Store {
-	return file.New(history.Dir, &file.Options{AllowLink: history.Chosen})
+	return history, file.New(history.Dir, &file.Options{AllowLink: history.Chosen}), nil
 }
 
 // A Job is a recorded job.
@@ -68,7 +64,7 @@ type Job struct {
 
 // Find finds a job by a unique beginning of its id. "" means the newest.
 func Find(ctx context.Context, h *host.Host, f Flags, id string) (*Job, error) {
-	history, s, err := f.open(h)
+	history, s, err := f.Open(h)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +94,6 @@ func (j *Job) Load(ctx context.Context) (*engine.History, error) {
 	}
 	return h, j.Explain(err)
 }
-
-// Delete removes the records of the job.
-func (j *Job) Delete(ctx context.Context) error { return journals(j.history).Delete(ctx, j.ID) }
 
 // Open locks everything that a restore needs.
 func (j *Job) Open(ctx context.Context, abort bool) (*restore.Session, error) {
@@ -190,7 +183,7 @@ func Paths(h *host.Host, workspace string, args []string) ([]string, error) {
 // Complete offers jobs for the first argument, and their checkpoints for others.
 func Complete(h *host.Host, f *Flags, most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		_, s, err := f.open(h)
+		_, s, err := f.Open(h)
 		switch {
 		case err != nil:
 			return nil, cobra.ShellCompDirectiveNoFileComp

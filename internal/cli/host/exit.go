@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 
 	"github.com/perstack-go/perstack/engine"
@@ -81,6 +82,21 @@ func (e *ClosedOutputError) Unwrap() error { return e.Err }
 
 // GuardStdout makes commands return a [ClosedOutputError] when nothing reads their output.
 func (h *Host) GuardStdout() { h.Stdout = closable{h.Stdout} }
+
+// Terminal returns the files of the terminal, for a program that has it for itself; nil if standard
+// input or output is not a terminal.
+func (h *Host) Terminal() (in, out *os.File) {
+	w := h.Stdout
+	if c, ok := w.(closable); ok {
+		w = c.w
+	}
+	in, isIn := h.Stdin.(*os.File)
+	out, isOut := w.(*os.File)
+	if !isIn || !isOut || !h.StdinIsTerminal || !h.StdoutIsTerminal {
+		return nil, nil
+	}
+	return in, out
+}
 
 type closable struct{ w io.Writer }
 

@@ -16,7 +16,7 @@ func (h *Host) Plain(w io.Writer) io.Writer {
 	return plainWriter{w}
 }
 
-// UTF8 reports whether the terminal shows UTF-8, as far as the locale tells.
+// UTF8 reports whether the terminal shows all characters, as the locale says.
 func (h *Host) UTF8() bool {
 	locale := strings.ToLower(cmp.Or(h.Getenv("LC_ALL"), h.Getenv("LC_CTYPE"), h.Getenv("LANG"), "utf-8"))
 	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")

@@ -1,167 +1,41 @@
-// Package jobs is the commands that manage the history of a project as a whole. Single jobs
-// are shown by perstack log.
+// Package jobs is the commands that manage the history of a project as a whole: they list, delete,
+// import and take over jobs. What happened in a job is shown by perstack log.
 //
 // Start reading at [New].
 package jobs
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/protect"
-	"github.com/perstack-go/perstack/internal/state"
-	"github.com/perstack-go/perstack/internal/terminal"
-	"github.com/perstack-go/perstack/internal/wording"
-	"github.com/perstack-go/perstack/internal/workspace/snapshot"
-	"github.com/perstack-go/perstack/store/file"
 )
 
 // New returns the command. Tests hand in functions to see the options.
 func New(h *host.Host, adoptF func(context.Context, *AdoptOptions) error, keyF func(context.Context, *KeyOptions) error) *cobra.Command {
-	return h.AddBelow(&cobra.Command{
+	cmd := h.AddBelow(&cobra.Command{
 		Use:   "jobs",
-		Short: "Manage the history of a project",
-		Long: `Manage the history of a project. perstack log lists its jobs and explains them.
+		Short: "List, delete and move the jobs of a project",
+		Long: `List the jobs of the project, newest first, or manage them with one of the commands below.
+perstack log explains what happened in a job. A job is named by its id, or by the beginning
+of its id: 4 characters or more that begin no other.
 
 The history lies outside of the project, in a directory that is named after the path of
 the project. docs/journal.md says where.`,
-		Example: `  perstack jobs adopt ~/old/path
-  perstack jobs delete <job>
+		Example: `  perstack jobs
+  perstack jobs rm <job>
+  perstack jobs prune --older 30d --keep 20
+  perstack jobs adopt ~/old/path
   perstack jobs import perstack
   perstack jobs key`,
-	}, newAdopt(h, adoptF), newDelete(h, nil), newImport(h, nil), newKey(h, keyF))
-}
-
-// AdoptOptions are what adopt works with.
-type AdoptOptions struct {
-	Host   *host.Host
-	Config string
-	From   string // the path that the project had
-}
-
-func newAdopt(h *host.Host, runF func(context.Context, *AdoptOptions) error) *cobra.Command {
-	opts := &AdoptOptions{Host: h}
-	if runF == nil {
-		runF = adopt
+	}, newAdopt(h, adoptF), newImport(h, nil), newKey(h, keyF), newList(h, nil), newPrune(h, nil), newRemove(h, nil))
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return host.Usagef("unknown command %q; perstack jobs --help lists what there is", "jobs "+args[0])
+		}
+		return nil
 	}
-	cmd := &cobra.Command{
-		Use:   "adopt <old path>",
-		Short: "Take over the history of a project that was moved",
-		Long: `Take over the history of a project that was moved or renamed. Call it in the project,
-with the path that the project had before. perstack log --all shows the paths of all
-projects that have a history.
-
-The old path must not exist any more: a project that is still there keeps its history.
-A job that is running is not moved. The data of skills and the stored files come along.
-
-A job that worked in the old path is continued in the new one only if you say so, once:
-with --workspace and --move-workspace.`,
-		Example: `  mv ~/reports ~/work/reports
-  cd ~/work/reports
-  perstack jobs adopt ~/reports
-  perstack run writer "Write the summary." --continue --workspace . --move-workspace`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return host.Usagef("name the path that the project had; perstack log --all lists the projects that have a history")
-			}
-			return nil
-		},
-		ValidArgsFunction: opts.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := host.RefuseRemote(opts.Config); err != nil {
-				return err
-			}
-			opts.From = args[0]
-			return runF(cmd.Context(), opts)
-		},
-	}
-	host.AddLocalConfigFlag(cmd, &opts.Config)
+	(&ListOptions{Host: h}).add(cmd, nil)
 	return cmd
-}
-
-func adopt(ctx context.Context, opts *AdoptOptions) error {
-	h := opts.Host
-	dir, err := h.StateDir()
-	if err != nil {
-		return &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	at, err := h.ProjectDir(opts.Config, h.Dir)
-	if err != nil {
-		return err
-	}
-	project, err := dir.Project(at)
-	if err != nil {
-		return err
-	}
-	old, err := dir.Project(h.Path(opts.From))
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(old.Path); err == nil {
-		return host.Usagef("%s still exists, so its history stays with it", old.Path)
-	}
-	projects, err := dir.Projects()
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(projects, old) {
-		return host.Usagef("there is no history of %s; perstack log --all lists the projects that have one", old.Path)
-	}
-	// First, so that a job which was moved can be continued whatever happens next.
-	if err := project.Adopt(old); err != nil {
-		return err
-	}
-	if err := project.MoveSkills(old); err != nil {
-		return fmt.Errorf("move the data of skills: %w", err)
-	}
-	if err := protect.Adopt(old, project); err != nil {
-		return h.TrustProblem(err)
-	}
-	files := func(p state.Project) string { return host.History{Dir: p.State}.Files() }
-	if err := snapshot.Adopt(files(project), files(old)); err != nil {
-		return err
-	}
-	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))
-	if len(moved) > 0 || err == nil {
-		text := fmt.Sprintf("Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(old.Path), terminal.CleanLine(project.Path))
-		if len(moved) > 0 {
-			text += "To continue a job here, add --workspace . --move-workspace the first time.\n"
-		}
-		_, printed := io.WriteString(h.Stdout, text)
-		err = errors.Join(err, printed)
-	}
-	if err == nil { // else the jobs that stay there need them
-		err = os.RemoveAll(files(old))
-	}
-	if err != nil {
-		return err
-	}
-	return old.Forget()
-}
-
-// complete offers the projects that have a history and are gone.
-func (o *AdoptOptions) complete(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	dir, err := o.Host.StateDir()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	projects, err := dir.Gone()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var paths []cobra.Completion
-	for _, p := range projects {
-		if terminal.CleanLine(p.Path) == p.Path {
-			paths = append(paths, filepath.Clean(p.Path))
-		}
-	}
-	return paths, cobra.ShellCompDirectiveNoFileComp
 }

@@ -57,6 +57,9 @@ type Options struct {
 	Whole bool
 	// Markdown lays out what models wrote. It needs a Width.
 	Markdown bool
+	// Label returns the word that a row begins with, such as "Tool" or the name of an Expert. It
+	// takes the place of bullets, colours and indentation: labels.go. Nothing is drawn again then.
+	Label func(narrate.Row) string
 	// Live prints what stays above a region that shows the rest: short rows, with times.
 	Live bool
 	// Redact takes secrets out of text; nil leaves it. Events hold none but those that
@@ -148,6 +151,8 @@ func (p *Printer) row(r narrate.Row) {
 		delete(p.watches, r.ID)
 		p.draw(r)
 	case p.opts.Record, r.Repeats, r.Minor:
+	case p.opts.Label != nil:
+		p.labelledStart(r)
 	case r.Kind == narrate.Image:
 		p.progress(r)
 	case p.opts.Live: // the region shows it

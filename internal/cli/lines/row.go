@@ -45,6 +45,10 @@ func bullet(r narrate.Row) colour {
 
 // draw writes r. This and dim are the only ways to the output for text from outside.
 func (p *Printer) draw(r narrate.Row) {
+	if p.opts.Label != nil {
+		p.labelled(r)
+		return
+	}
 	if p.drawShort(r) {
 		return
 	}

@@ -59,12 +59,6 @@ func (o *Options) completeOwn(cmd *cobra.Command) {
 	register(cmd, map[string]cobra.CompletionFunc{
 		"output": words(outputJSON, outputText, outputProgress),
 		"events": words(eventsFull, eventsLean),
-		"continue-job": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if s := o.completionStore(); s != nil {
-				return complete.Jobs(cmd, s)
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
 		"resume-from": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if s := o.completionStore(); s != nil {
 				return complete.Checkpoints(cmd, s, o.ContinueJob, o.Continue)

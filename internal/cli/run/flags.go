@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
@@ -38,6 +39,22 @@ func (o *Options) AddSettings(cmd *cobra.Command) {
 	host.AddLimits(flags, &o.Flags.Limits)
 	flags.BoolVar(&o.Verbose, "verbose", false, "print the debug log, skill output and retries to standard error")
 	o.completeSettings(cmd)
+}
+
+// AddJob adds the flags that say which job is continued. [Options.FindJob] finds it.
+func (o *Options) AddJob(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&o.Continue, "continue", false, "continue the newest job")
+	flags.StringVar(&o.ContinueJob, "continue-job", "", "continue this job")
+	flags.BoolVar(&o.TrustHistory, "trust-history", false, "continue a job that is not sealed by your key: everything that it records is believed")
+	register(cmd, map[string]cobra.CompletionFunc{
+		"continue-job": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if s := o.completionStore(); s != nil {
+				return complete.Jobs(cmd, s)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+	})
 }
 
 // ReadSettings takes what was given with the flags of [Options.AddSettings].

@@ -194,9 +194,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	if err := flags.MarkHidden("temperature"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
-	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
-	flags.BoolVar(&opts.TrustHistory, "trust-history", false, "continue a job that is not sealed by your key: everything that it records is believed")
+	opts.AddJob(cmd)
 	flags.StringVar(&opts.ResumeFrom, "resume-from", "", "continue from this checkpoint, as a new branch")
 	flags.BoolVar(&opts.RestoreFiles, "restore-files", false, "bring the files of the workspace back to the checkpoint of --resume-from, too")
 	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query is the answer to the question that the job asked")

@@ -31,7 +31,7 @@ func findTarget(ctx context.Context, o *Options, s store.Store) (*target, error)
 	if !o.continues() {
 		return &target{jobID: cmp.Or(o.JobID, o.Host.Source.NewID()), expertKey: o.Expert}, nil
 	}
-	jobID, err := o.findJob(ctx, s)
+	jobID, err := o.FindJob(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func findTarget(ctx context.Context, o *Options, s store.Store) (*target, error)
 	return o.target(jobID, h)
 }
 
-// findJob returns the id of the job to continue.
-func (o *Options) findJob(ctx context.Context, s store.Store) (string, error) {
+// FindJob returns the id of the job to continue.
+func (o *Options) FindJob(ctx context.Context, s store.Store) (string, error) {
 	switch {
 	case o.ContinueJob != "":
 		id, err := history.Job(ctx, s, o.ContinueJob)

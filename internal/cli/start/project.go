@@ -3,6 +3,7 @@ package start
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,8 +31,10 @@ type project struct {
 	journals *file.Store
 	inputs   inputs.File
 	notices  *notices
+	hint     func(string) // says which job is open, to who can tell it after a crash; nil for none
 
 	running sync.Mutex // held while a job runs: questions go to one asker
+	outcome error      // of the last job; nil if it completed
 }
 
 func openProject(o *run.Options, n *notices) (*project, error) {
@@ -56,6 +59,15 @@ func (p *project) workspace() string {
 
 // name is what a header calls the project.
 func (p *project) name() string { return filepath.Base(p.workspace()) }
+
+// checkExpert returns an error for an Expert that is not in perstack.toml.
+func (p *project) checkExpert(key string) error {
+	config, err := p.host.LoadConfig(p.settings.Config, key)
+	if err == nil {
+		_, err = host.FindExpert(config, key)
+	}
+	return err
+}
 
 // recentJobs is how many jobs are looked at for Experts that are not in perstack.toml.
 const recentJobs = 50
@@ -125,11 +137,10 @@ func (p *project) Diff(ctx context.Context, jobID, checkpointID string) (string,
 
 // Delete implements [tui.Project].
 func (p *project) Delete(ctx context.Context, jobID string) error {
-	j := files.NewJob(p.host, p.flags(), p.history, p.journals, jobID)
-	if err := j.Delete(ctx); err != nil {
-		return err
+	deleted, err := restore.Delete(ctx, p.journals, p.history.Files(), p.host.Source.Now(), jobID)
+	if err == nil && len(deleted.Running) > 0 {
+		err = fmt.Errorf("job %s is running, and is not deleted", jobID)
 	}
-	_, err := restore.Collect(ctx, p.journals, j.Files, p.host.Source.Now())
 	return err
 }
 

@@ -25,18 +25,27 @@ func (p *project) Run(ctx context.Context, task tui.Task, ask tui.Asker) iter.Se
 		defer p.notices.to(ask.Tell)()
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		v := viewer{yield: yield, stop: stop, delegated: make(map[string]bool)}
+		v := viewer{yield: yield, stop: stop, delegated: make(map[string]bool), began: p.tellJob}
 		o := p.options(task)
 		o.View = &run.View{Show: v.show, Ask: ask}
-		if err := run.Run(ctx, o); err != nil && !v.ended && !v.left {
-			yield(event.Event{}, err)
+		p.outcome = run.Run(ctx, o)
+		if p.outcome != nil && !v.ended && !v.left {
+			yield(event.Event{}, p.outcome)
 		}
+	}
+}
+
+// tellJob says which job is open.
+func (p *project) tellJob(jobID string) {
+	if p.hint != nil {
+		p.hint("return to the job with: " + p.Resume(jobID))
 	}
 }
 
 // options are those of perstack run for a task.
 func (p *project) options(task tui.Task) *run.Options {
 	o := *p.settings
+	o.Expert, o.Continue, o.ContinueJob = "", false, "" // where the session began
 	o.Query, o.HasQuery, o.Attach = task.Query, task.Query != "", task.Attachments
 	if task.Job == "" {
 		o.Expert = task.Expert
@@ -50,12 +59,18 @@ func (p *project) options(task tui.Task) *run.Options {
 type viewer struct {
 	yield     func(event.Event, error) bool
 	stop      context.CancelFunc
+	began     func(jobID string)
+	jobID     string
 	delegated map[string]bool // Runs that another Run asked for
 	left      bool            // the caller wants no more
 	ended     bool            // an event has told how the job ended
 }
 
 func (v *viewer) show(e event.Event) {
+	if e.JobID != v.jobID {
+		v.jobID = e.JobID
+		v.began(v.jobID)
+	}
 	if b, ok := e.Body.(event.StartRun); ok && b.DelegatedBy != nil {
 		v.delegated[e.RunID] = true
 	}
