@@ -46,6 +46,9 @@ func heading(where, kind, at string, width int) string {
 func (v *survey) listEvents(ctx context.Context, w *bufio.Writer) error {
 	p := &printer{w: w, verbose: v.opts.Verbose}
 	v.printHead(p)
+	if v.follows() {
+		return v.followEvents(ctx, p)
+	}
 	runs := make(map[string]*strings.Builder)
 	shown := 0
 	err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
@@ -67,10 +70,32 @@ func (v *survey) listEvents(ctx context.Context, w *bufio.Writer) error {
 			p.blank()
 		}
 	}
-	v.printOpen(p)
-	v.printWaiting(p)
+	v.printEnd(p)
 	v.printFooter(p, shown, "event")
 	return nil
+}
+
+// followEvents prints events as they come, and names the Run where it is another one.
+func (v *survey) followEvents(ctx context.Context, p *printer) error {
+	current := ""
+	err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
+		if current != e.RunID {
+			current = e.RunID
+			v.printRun(p, current)
+		}
+		return p.event(seq, e, rows, v.opts.Host.Width)
+	})
+	if err == nil {
+		v.printEnd(p)
+	}
+	return err
+}
+
+// printEnd prints what comes after everything that happened: what was under way, and what the job
+// waits for.
+func (v *survey) printEnd(p *printer) {
+	v.printOpen(p)
+	v.printWaiting(p)
 }
 
 // printHead prints what there is to say about the job before what happened in it.

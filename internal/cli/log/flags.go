@@ -26,14 +26,14 @@ var (
 )
 
 // selecting are the flags that choose events.
-var selecting = append([]string{"run", "take", "offset"}, matching...)
+var selecting = append([]string{"run", "take", "offset", "follow"}, matching...)
 
 // matching are the flags that say what an event has to be like.
 var matching = []string{"step", "type", "errors", "tools", "delegations"}
 
 // aboutOneJob are the flags that mean nothing to the list of jobs. Without a job they are
 // about the newest one.
-var aboutOneJob = append([]string{"events", "verbose", "summary", "records", "tree", "verify"}, matching...)
+var aboutOneJob = append([]string{"events", "follow", "verbose", "summary", "records", "tree", "verify"}, matching...)
 
 func (o *Options) mode() *mode {
 	switch {
@@ -86,6 +86,9 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 	}
 	if (o.JSON || o.Records) && !changed("take") {
 		o.Take = 0 // a program wants everything, or says what it wants
+	}
+	if o.Follow && (changed("offset") || o.Summary) {
+		return host.Usagef("--follow shows the newest of a job that has not ended; leave out --offset and --summary")
 	}
 	if o.All && (o.Storage != "" || o.Config != "") {
 		return host.Usagef("--all lists the jobs of every project; leave out --storage and --config")

@@ -132,6 +132,18 @@ func (a *everyProject) Read(ctx context.Context, jobID string, after int64) iter
 	}
 }
 
+// Follow implements [store.Follower].
+func (a *everyProject) Follow(ctx context.Context, jobID string, wait func() error) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		p, err := a.of(ctx, jobID)
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		p.store.Follow(ctx, jobID, wait)(yield)
+	}
+}
+
 // Jobs implements [store.Store]: the jobs of all projects, newest first.
 func (a *everyProject) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	return history.Jobs(ctx, sources(a))

@@ -37,30 +37,38 @@ func (v *survey) printRecords(ctx context.Context, out *bufio.Writer) error {
 	})
 }
 
-// reread reads the journal a second time, up to where the survey ended. It says of each record
-// whether this version knows its type, and whether the user has selected it.
+// reread reads the journal a second time, up to where the survey ended, or with --follow to its end.
+// It says of each record whether this version knows its type, and whether the user has selected it.
 func (v *survey) reread(ctx context.Context, each func(r store.Record, known, selected bool) error) error {
-	rest := v.selected
-	for r, err := range v.store.Read(ctx, v.jobID, 0) {
-		if r.Seq > v.last || v.last == 0 {
-			break // what follows is damaged, or newer than the survey
-		}
+	next := 0 // in v.selected
+	for r, err := range v.records(ctx) {
 		known := !errors.Is(err, event.ErrUnknownType)
 		if known && err != nil {
-			return err
+			return stopped(ctx, err)
 		}
-		selected := len(rest) > 0 && rest[0] == r.Seq
+		if r.Seq > v.last {
+			if !v.follows() {
+				break // it is newer than the survey
+			}
+			v.add(r, known)
+		}
+		selected := next < len(v.selected) && v.selected[next] == r.Seq
 		if selected {
-			rest = rest[1:]
+			next++
 		}
 		if err := each(r, known, selected); err != nil {
 			return err
 		}
-		if r.Seq == v.last {
-			break
+		if r.Seq == v.last && !v.follows() {
+			break // what follows is damaged, or newer
 		}
 	}
-	return nil
+	if !v.follows() {
+		return nil
+	}
+	info, err := store.FindJob(ctx, v.store, v.jobID) // how it ended
+	v.info = info
+	return stopped(ctx, err)
 }
 
 // verify checks a journal against itself, the recorded head and its seals.

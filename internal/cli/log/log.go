@@ -41,6 +41,7 @@ type Options struct {
 	Offset     int // newest rows, events or jobs to skip
 
 	// How to show it.
+	Follow   bool
 	Events   bool
 	JSON     bool
 	Records  bool
@@ -77,6 +78,11 @@ newest 100 rows or events are shown; --take and --offset show others. If several
 any of them. The transcript then has the rows that one of these events added or
 changed. Times are UTC.
 
+--follow shows what happens in a running job until it ends, also if another process runs
+it. The exit code is then that of perstack run: 0 if the job is completed, 1 after an
+error or if its process was killed, 3 after a limit, 4 if it waits for you, and 129, 130
+or 143 after a signal. Ctrl+C stops following, with 130, and not the job.
+
 --tree draws the runs of a job. Below each run are the delegates that it called, in
 the order of the calls, and the runs that branched off one of its checkpoints. The
 run that --continue would continue is marked as the head. --run limits the tree to
@@ -102,6 +108,7 @@ run or checkpoint that does not exist.`,
   perstack log --latest                   what happened in the newest job
   perstack log --errors                   what went wrong in the newest job
   perstack log <job> --step 3-5 --verbose whole results, and what happened around runs
+  perstack log <job> --follow             what happens in it, until it ends
   perstack log <job> --events             its events, run by run
   perstack log <job> --tree               its runs: delegation and branches
   perstack log <job> --run <run>          what one run did
@@ -139,6 +146,7 @@ run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Filter.Delegations, "delegations", false, "only delegations")
 	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest rows, events or jobs to show; 0 means all")
 	flags.IntVar(&opts.Offset, "offset", 0, "how many of the newest rows, events or jobs to skip")
+	flags.BoolVar(&opts.Follow, "follow", false, "wait for more until the job ends; the exit code is that of perstack run")
 	flags.BoolVar(&opts.Events, "events", false, "list the events, run by run, each with its rows")
 	flags.BoolVar(&opts.Verbose, "verbose", false, "add what happens around runs, and show everything in full")
 	flags.BoolVar(&opts.Summary, "summary", false, "add a summary of the whole job")
@@ -209,6 +217,7 @@ func showJob(ctx context.Context, opts *Options, s store.Store, jobID string) er
 		to = opts.Host.Plain(to)
 	}
 	out := bufio.NewWriter(to)
+	v.out = out
 	switch mode := opts.mode(); {
 	case mode == showCheckpoint:
 		err = v.printCheckpoint(out)
@@ -229,6 +238,9 @@ func showJob(ctx context.Context, opts *Options, s store.Store, jobID string) er
 	}
 	if err == nil {
 		err = v.end()
+	}
+	if err == nil {
+		err = v.outcome()
 	}
 	return err
 }

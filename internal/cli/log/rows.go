@@ -2,6 +2,7 @@ package log
 
 import (
 	"iter"
+	"math"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
@@ -91,11 +92,14 @@ type window struct {
 }
 
 func (v *survey) window() window {
-	end := max(v.matches-v.opts.Offset, 0)
-	if v.opts.Take == 0 {
-		return window{end: end}
+	w := window{end: max(v.matches-v.opts.Offset, 0)}
+	if v.opts.Take > 0 {
+		w.first = max(w.end-v.opts.Take, 0)
 	}
-	return window{first: max(end-v.opts.Take, 0), end: end}
+	if v.follows() {
+		w.end = math.MaxInt
+	}
+	return w
 }
 
 // shows reports whether the next row or event is shown.

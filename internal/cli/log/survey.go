@@ -1,6 +1,7 @@
 package log
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 // conversation in memory, in the fullness of each of its events.
 type survey struct {
 	opts     *Options
+	out      *bufio.Writer
 	store    store.Store
 	jobID    string
 	info     store.JobInfo
@@ -68,7 +70,6 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 		}
 		v.add(r, known)
 	}
-	slices.Sort(v.checkpoints)
 	if v.damage == nil && damage != nil {
 		v.damage = damage // a journal that was cut: sound, but too short
 	}
@@ -99,7 +100,8 @@ func (v *survey) add(r store.Record, known bool) {
 	}
 	v.counts.add(e, told.listed)
 	if id := v.tracker.Reached(e); id != "" {
-		v.checkpoints = append(v.checkpoints, id)
+		at, _ := slices.BinarySearch(v.checkpoints, id)
+		v.checkpoints = slices.Insert(v.checkpoints, at, id)
 	}
 	selected := v.opts.selects(e, told)
 	if selected {

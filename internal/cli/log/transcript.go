@@ -25,6 +25,7 @@ type transcript struct {
 	picker  *picker
 	window  window
 	tracker history.Tracker
+	since   int64                  // the last record when the command began
 	heads   map[string][]string    // of Runs of which no row was shown since they started
 	resting map[string]bool        // Runs that wait for delegates
 	latest  map[string]narrate.Row // of each Run
@@ -49,7 +50,7 @@ func (v *survey) transcript(ctx context.Context, w *bufio.Writer) error {
 	v.printHead(p)
 	t := &transcript{
 		survey: v, out: p, lines: lines.New(w, v.opts.lineOptions()), teller: newTeller(), picker: newPicker(v.opts), window: v.window(),
-		heads: make(map[string][]string), resting: make(map[string]bool), latest: make(map[string]narrate.Row), shown: make(map[string]bool),
+		since: v.last, heads: make(map[string][]string), resting: make(map[string]bool), latest: make(map[string]narrate.Row), shown: make(map[string]bool),
 	}
 	if err := v.reread(ctx, t.add); err != nil {
 		return err
@@ -57,9 +58,10 @@ func (v *survey) transcript(ctx context.Context, w *bufio.Writer) error {
 	if t.window.shown > 0 {
 		p.blank()
 	}
-	v.printOpen(p)
-	v.printWaiting(p)
-	v.printFooter(p, t.window.shown, "row")
+	v.printEnd(p)
+	if !v.follows() {
+		v.printFooter(p, t.window.shown, "row")
+	}
 	return nil
 }
 
@@ -72,6 +74,9 @@ func (t *transcript) add(r store.Record, known, selected bool) error {
 	t.start(e)
 	for _, row := range told.own {
 		t.latest[row.Run] = row
+	}
+	if err := t.running(r.Seq, told.own); err != nil {
+		return err
 	}
 	for row, selected := range t.picker.pick(told.own, selected) {
 		if !t.window.shows(selected) {
@@ -109,6 +114,15 @@ func (t *transcript) start(e event.Event) {
 		_, rests := e.Body.(event.StopRunByDelegate)
 		t.resting[e.RunID] = rests
 	}
+}
+
+// running says that calls have started which can take their time, while the job is followed.
+func (t *transcript) running(seq int64, rows []narrate.Row) error {
+	if seq <= t.since || t.survey.opts.Run != "" || !t.survey.opts.Filter.all() {
+		return nil
+	}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r narrate.Row) bool { return r.Kind != narrate.Tool || r.State != narrate.Running })
+	return t.lines.Print(rows)
 }
 
 func (t *transcript) show(row narrate.Row) error {
