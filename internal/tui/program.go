@@ -26,6 +26,7 @@ type program struct {
 	ticking       bool
 	mouse         bool
 	leaving       bool // Ctrl-C was pressed, and another one leaves the program
+	lastKey       time.Time
 	// after returns a command that waits and then says msg. It is a field, so that tests own the time.
 	after func(wait time.Duration, msg tea.Msg) tea.Cmd
 }
@@ -67,7 +68,7 @@ func (p *program) entry() screen {
 func (p *program) Init() tea.Cmd {
 	cmd := p.openTop()
 	if p.chat != nil {
-		cmd = tea.Batch(cmd, p.chat.begin(p.opts.Job, p.opts.Query))
+		cmd = tea.Batch(cmd, p.chat.start(p.opts.Job, p.opts.Query))
 	}
 	return tea.Batch(cmd, p.tick())
 }
@@ -83,9 +84,11 @@ func (p *program) take(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		p.width, p.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
-		return p.press(key{msg.Keystroke(), msg.Text})
+		cmd := p.press(key{msg.Keystroke(), msg.Text})
+		p.lastKey = p.opts.Clock()
+		return cmd
 	case tea.PasteMsg:
-		p.notice, p.leaving = notice{}, false
+		p.notice, p.leaving, p.lastKey = notice{}, false, p.opts.Clock()
 		if s, ok := p.top().(paster); ok && !p.isTooSmall() {
 			return s.paste(msg.Content)
 		}
@@ -99,6 +102,8 @@ func (p *program) take(msg tea.Msg) tea.Cmd {
 		return msg()
 	case batch:
 		return p.chat.take(msg)
+	case choice:
+		msg.box.c.settle(msg)
 	}
 	return nil
 }
@@ -121,6 +126,9 @@ func (p *program) press(k key) tea.Cmd {
 	cmd, _ := p.act(k.name)
 	return cmd
 }
+
+// sinceKey is how long ago the key before this one was pressed.
+func (p *program) sinceKey() time.Duration { return p.opts.Clock().Sub(p.lastKey) }
 
 // wheel scrolls by the mouse.
 func (p *program) wheel(b tea.MouseButton) tea.Cmd {
@@ -161,7 +169,7 @@ func (p *program) tick() tea.Cmd {
 	return p.after(tickEvery, tickMsg{})
 }
 
-func (p *program) isWaiting() bool { return p.busy > 0 || p.chat != nil && p.chat.isRunning() }
+func (p *program) isWaiting() bool { return p.busy > 0 || p.chat != nil && p.chat.work != nil }
 
 // spinner is the current frame.
 func (p *program) spinner() string {

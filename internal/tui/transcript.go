@@ -6,23 +6,28 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/tui/pager"
-	"github.com/perstack-go/perstack/internal/tui/paint"
 )
 
-// A transcript is what a person sees of a job: the rows that internal/narrate folds from its events.
+// A transcript is what a person sees of a job: the rows that internal/narrate folds from its events,
+// what models are writing, and how far each Run is.
 type transcript struct {
 	p        *program
+	expert   string
 	narrator narrate.Narrator
 	pager    pager.Pager
 	rows     map[string]narrate.Row
-	runs     []narrate.Run  // in the order in which they began
-	runAt    map[string]int // in runs
+	streams  map[string]*stream // by Run
+	runs     []narrate.Run      // in the order in which they began
+	runAt    map[string]int     // in runs
 	totals   narrate.Totals
+	open     map[string]bool // questions without an answer, by row
 	notices  int
 }
 
-func newTranscript(p *program) *transcript {
-	return &transcript{p: p, rows: make(map[string]narrate.Row), runAt: make(map[string]int)}
+func newTranscript(p *program, expert string) *transcript {
+	return &transcript{
+		p: p, expert: expert, rows: make(map[string]narrate.Row), streams: make(map[string]*stream), runAt: make(map[string]int), open: make(map[string]bool),
+	}
 }
 
 // apply takes in an event.
@@ -35,23 +40,77 @@ func (t *transcript) apply(e event.Event) {
 			t.putRun(c)
 		case narrate.Totals:
 			t.totals = c
-		case narrate.Stream, narrate.Ask:
+		case narrate.Stream:
+			t.stream(c)
+		case narrate.Ask:
+			if c.Settled {
+				clear(t.open) // it does not say which; those that are open are asked again
+			} else if c.Row.Argv == nil && c.Row.Args != nil {
+				t.open[c.Row.ID] = true
+			}
 		}
 	}
 }
 
+// put shows a row, or another state of it.
 func (t *transcript) put(r narrate.Row) {
-	if r.Repeats || r.Minor {
+	switch {
+	case r.Repeats, r.Minor:
 		return
+	case r.Kind == narrate.Skill && r.State == narrate.Running:
+		return // the phase of the Run says so
+	case r.Kind == narrate.Network && !isPowerOfTen(r.Times):
+		return // a program that tries again and again must not fill the transcript
+	case r.Kind == narrate.Image: // one row for all of its steps
+		r.ID = "image-" + r.Run
+		if r.State == narrate.Done {
+			t.pager.Remove(r.ID)
+			return
+		}
+	case r.Kind == narrate.Delegate && r.State != narrate.Running:
+		before, ok := t.rows[r.ID]
+		if !ok {
+			break
+		}
+		r.Summary = before.Summary // its answer has a row in its own Run
 	}
 	t.rows[r.ID] = r
-	t.pager.Put(r.ID, &row{t.p, r})
+	t.pager.Put(r.ID, &row{t.p, t.expert, r})
+}
+
+func isPowerOfTen(n int) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
+}
+
+// stream shows what a model is writing, until a row has it.
+func (t *transcript) stream(c narrate.Stream) {
+	id := "stream-" + c.Run
+	s := t.streams[c.Run]
+	if c.Ended {
+		delete(t.streams, c.Run)
+		t.pager.Remove(id)
+		return
+	}
+	if s == nil {
+		name, depth := t.expert, 0
+		if i, ok := t.runAt[c.Run]; ok {
+			name, depth = t.runs[i].Expert, t.runs[i].Depth
+		}
+		s = &stream{p: t.p, name: t.p.cleanLine(name), kind: c.Kind, indent: min(depth*rowIndent, maxIndent)}
+		t.streams[c.Run] = s
+	}
+	s.add(c.Delta)
+	t.pager.Put(id, s)
 }
 
 // tell adds a notice that is no event.
 func (t *transcript) tell(notice string) {
 	t.notices++
-	t.pager.Put(fmt.Sprintf("notice-%d", t.notices), &row{t.p, narrate.Row{Label: "Note", Body: []narrate.Text{{Text: notice}}}})
+	id := fmt.Sprintf("notice-%d", t.notices)
+	t.pager.Put(id, &row{t.p, t.expert, narrate.Row{ID: id, Kind: narrate.Start, Label: "Note", Summary: notice}})
 }
 
 func (t *transcript) putRun(r narrate.Run) {
@@ -64,19 +123,12 @@ func (t *transcript) putRun(r narrate.Run) {
 	t.runs[i] = r
 }
 
-// A row draws a row of a job.
-type row struct {
-	p   *program
-	row narrate.Row
-}
-
-func (r *row) Render(width int) []paint.Line {
-	line := paint.Join(paint.Text(r.p.palette.Mark("● ", "* "), paint.Green), paint.Text(r.p.cleanLine(r.row.Label)+"  ", paint.Bold), paint.Text(r.p.cleanLine(r.row.Summary), 0))
-	lines := []paint.Line{line}
-	for _, t := range r.row.Body {
-		lines = append(lines, paint.Text("  "+r.p.cleanLine(t.Text), 0))
+// coordinator is the newest Run of the Expert that the user talks to.
+func (t *transcript) coordinator() (r narrate.Run) {
+	for i := len(t.runs) - 1; i >= 0; i-- {
+		if t.runs[i].Depth == 0 {
+			return t.runs[i]
+		}
 	}
-	return lines
+	return r
 }
-
-func (r *row) Text() string { return r.p.cleanLine(r.row.Label + " " + r.row.Summary) }

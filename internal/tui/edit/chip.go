@@ -46,6 +46,33 @@ func (e *Editor) add(c Chip) error {
 	return nil
 }
 
+// AttachFor replaces a text of the input by a chip for an attachment, where it stands last. It reports
+// whether the text was there: the user can have changed it.
+func (e *Editor) AttachFor(text, label, id string) (bool, error) {
+	at := strings.LastIndex(e.text, text)
+	if at < 0 || text == "" {
+		return false, nil
+	}
+	e.accept()
+	cursor := e.cursor
+	e.replace(at, at+len(text), "")
+	if err := e.Attach(label, text, id); err != nil {
+		e.replace(at, at, text)
+		e.moveTo(cursor)
+		return true, err
+	}
+	switch {
+	case cursor >= at+len(text):
+		e.moveTo(cursor - len(text) + chipBytes)
+	case cursor <= at:
+		e.moveTo(cursor)
+	}
+	return true, nil
+}
+
+// Attachments is how many chips of attachments the input has.
+func (e *Editor) Attachments() int { return len(e.Message().Attachments) }
+
 // uses reports whether a text has a chip, or one to which the user can return.
 func (e *Editor) uses(chip rune) bool {
 	if strings.ContainsRune(e.text, chip) {

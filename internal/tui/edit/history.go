@@ -89,3 +89,20 @@ func cleanEntry(text string) string {
 	}
 	return text
 }
+
+// A Draft is an input that is put aside, with its chips.
+type Draft struct {
+	text   string
+	chips  []Chip
+	pastes int
+}
+
+// Draft returns the input as it is.
+func (e *Editor) Draft() Draft { return Draft{e.text, slices.Clone(e.chips), e.pastes} }
+
+// Restore replaces the input by one that was put aside.
+func (e *Editor) Restore(d Draft) {
+	e.Clear()
+	e.text, e.chips, e.pastes = d.text, slices.Clone(d.chips), d.pastes
+	e.moveTo(len(e.text))
+}

@@ -1,0 +1,145 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/internal/narrate"
+	"github.com/perstack-go/perstack/internal/tui/paint"
+)
+
+// This file says in the header and in the status line how far the open job is.
+
+// summary is the right side of the header: the job and what it costs.
+func (c *chat) summary(short bool) paint.Line {
+	if c.jobID == "" {
+		return nil
+	}
+	id := c.prefix
+	if id == "" {
+		id = shortID(c.jobID)
+	}
+	text := "job " + c.p.cleanLine(id)
+	if short {
+		text = c.p.cleanLine(id)
+	}
+	if c.isFollowing() {
+		text += " (read-only)"
+	}
+	line := paint.Text(text, paint.Quiet)
+	t := c.transcript.totals
+	switch money := dollars(t.Cost); {
+	case t.MaxCost > 0:
+		line = paint.Join(line, paint.Text("  ", 0), c.bar(t.Cost/t.MaxCost), paint.Text(" "+money+"/"+dollars(t.MaxCost), 0))
+	case t.Cost > 0:
+		line = paint.Join(line, paint.Text("  "+money, 0))
+	}
+	return line
+}
+
+func dollars(d float64) string {
+	if d > 0 && d < 0.01 {
+		return fmt.Sprintf("$%.3f", d)
+	}
+	return fmt.Sprintf("$%.2f", d)
+}
+
+// barLength is how many signs the bar of the budget has.
+const barLength = 4
+
+// bar shows which part of the budget is used.
+func (c *chat) bar(part float64) paint.Line {
+	full := 0
+	if part > 0 { // written so that NaN counts as nothing
+		full = int(math.Ceil(min(part, 1) * barLength))
+	}
+	style := paint.Green
+	if part >= 0.9 {
+		style = paint.Red
+	}
+	return paint.Join(paint.Text(strings.Repeat("#", full), style), paint.Text(strings.Repeat("-", barLength-full), paint.Quiet))
+}
+
+// status says what the job is doing, and names the keys that help.
+func (c *chat) status(width int) paint.Line {
+	dot := c.p.palette.Mark(" · ", " - ")
+	parts := c.state()
+	t := c.transcript.totals
+	if t.Steps > 0 {
+		step := fmt.Sprintf("step %d", t.Steps)
+		if t.MaxSteps > 0 {
+			step += fmt.Sprintf("/%d", t.MaxSteps)
+		}
+		parts = append(parts, step)
+	}
+	if n := t.Tokens.Input + t.Tokens.Output; n > 0 {
+		parts = append(parts, count(n)+" tok")
+	}
+	const help = "F1 help"
+	for _, keys := range []string{"Ctrl-P actions" + dot + help, help} {
+		if line := strings.Join(append(parts[:len(parts):len(parts)], keys), dot); paint.TextWidth(line) <= width {
+			return paint.Text(line, 0)
+		}
+	}
+	return paint.Text(strings.Join(parts, dot), 0)
+}
+
+// state is what the status line begins with.
+func (c *chat) state() []string {
+	switch w := c.work; {
+	case w == nil:
+		return c.idle()
+	case w.stopped:
+		return []string{"stopping, saving the job"}
+	case !w.runs && !w.follows:
+		return []string{"reading the job"}
+	default:
+		phase := c.phase()
+		d := c.p.opts.Clock().Sub(w.since)
+		return []string{strings.TrimSpace(phase + " " + clock(d))}
+	}
+}
+
+// phase is what the coordinator is doing; a retry says when.
+func (c *chat) phase() string {
+	r := c.transcript.coordinator()
+	if r.Phase == "" || r.Phase.IsOver() {
+		return "starting"
+	}
+	text := string(r.Phase)
+	if r.What != "" {
+		text += " " + c.p.cleanLine(r.What)
+	}
+	if left := r.Until - c.p.opts.Clock().UnixMilli(); r.Phase == narrate.Retrying && left > 0 {
+		text += fmt.Sprintf(" in %ds", (left+999)/1000)
+	}
+	return text
+}
+
+// idle says what the user can do while nothing runs.
+func (c *chat) idle() []string {
+	switch {
+	case c.branch != nil && c.branch.restoreFiles:
+		return []string{fmt.Sprintf("the next message continues from step %d, with its files; Esc cancels", c.branch.at.Step)}
+	case c.branch != nil:
+		return []string{fmt.Sprintf("the next message continues from step %d; Esc cancels", c.branch.at.Step)}
+	case c.jobID == "":
+		return []string{"Enter sends"}
+	case c.canResume():
+		return []string{"stopped; Enter resumes"}
+	case c.isAsked():
+		return []string{"waiting for your answer"}
+	}
+	return []string{string(c.transcript.coordinator().Phase)}
+}
+
+// clock writes a duration as 00:41.
+func clock(d time.Duration) string {
+	s := max(int(d.Seconds()), 0)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%02d:%02d", s/60, s%60)
+}
