@@ -79,9 +79,13 @@ func NewStream(o Options) *Stream {
 func (s *Stream) Write(piece string) []Line { return s.lay(s.split.add(piece)) }
 
 // Open returns the lines of the block that is not finished. They can change with the next piece.
-func (s *Stream) Open() []Line {
-	again := *s // what is finished later is laid out from the state before
-	return again.lay(again.split.rest())
+func (s *Stream) Open() []Line { return s.OpenWith("") }
+
+// OpenWith is Open as if there were one more piece, which is not written yet.
+func (s *Stream) OpenWith(piece string) []Line {
+	again := Stream{opts: s.opts, begun: s.begun, tight: s.tight}
+	s.split.copyTo(&again.split)
+	return append(again.Write(piece), again.Close()...)
 }
 
 // Close returns the lines of what is left. There is nothing to write after it.

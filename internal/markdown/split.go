@@ -131,12 +131,11 @@ func (p *splitter) flush() (done []block) {
 	return done
 }
 
-// rest returns what would follow if the text ended here.
-func (p *splitter) rest() []block {
-	again := splitter{blank: p.blank, list: p.list, opener: p.opener}
+// copyTo makes a new splitter one that continues apart from this one.
+func (p *splitter) copyTo(again *splitter) {
+	again.blank, again.list, again.opener = p.blank, p.list, p.opener
 	again.text.WriteString(p.text.String())
 	again.line.WriteString(p.line.String())
-	return again.end()
 }
 
 // end returns what is left.

@@ -220,7 +220,7 @@ func (b *askBox) render(width, height int) (lines []paint.Line, x, y int) {
 	if !b.focused {
 		return b.short(width, height), 0, 0
 	}
-	space := max(height-2, 1) // the title and the keys
+	space := max(height-1, 1) // the title and the keys; there is no input below
 	if b.width != width || b.height != space {
 		b.width, b.height, b.top, b.seen = width, space, 0, false
 		b.lines = b.layout(width)
@@ -343,7 +343,11 @@ func (b *askBox) layout(width int) (lines []paint.Line) {
 			}
 			head, rest = "  ", "  "
 		}
-		for i, part := range columns.Break(r.Text, max(width-4-len(head), 1)) {
+		broken := columns.Break // everything can be seen
+		if b.ask.confirm != "" {
+			broken = columns.Wrap
+		}
+		for i, part := range broken(r.Text, max(width-4-len(head), 1)) {
 			lead := head
 			if i > 0 {
 				lead = rest

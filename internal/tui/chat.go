@@ -20,7 +20,6 @@ type chat struct {
 	transcript *transcript
 	work       *work   // what is under way; nil if nothing is
 	branch     *branch // where the next message continues; nil for the end
-	failed     error   // why the last work ended
 
 	input     edit.Editor
 	recalled  bool // the earlier inputs were asked for
@@ -281,7 +280,7 @@ func (c *chat) bottom(width, height int) (lines []paint.Line, x, y int, cursor b
 	a := c.current()
 	if a != nil {
 		var box []paint.Line
-		box, x, y = a.render(width, max(height-5, 3))
+		box, x, y = a.render(width, max(height-4, 3))
 		y += len(lines)
 		lines = append(lines, box...)
 	}

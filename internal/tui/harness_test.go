@@ -28,6 +28,7 @@ type fakeProject struct {
 	deleted     []string
 	remembered  []string
 	err         error // of everything that can fail
+	hold        bool  // a job that is followed does not end
 	run         func(ctx context.Context, t Task, a Asker, yield func(event.Event, error) bool)
 }
 
@@ -40,7 +41,7 @@ func (f *fakeProject) Jobs(_ context.Context, most int) ([]Job, error) {
 	return f.jobs, f.err
 }
 
-func (f *fakeProject) Events(context.Context, string, bool) iter.Seq2[event.Event, error] {
+func (f *fakeProject) Events(ctx context.Context, _ string, follow bool) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for _, e := range f.events {
 			if !yield(e, nil) {
@@ -49,6 +50,9 @@ func (f *fakeProject) Events(context.Context, string, bool) iter.Seq2[event.Even
 		}
 		if f.err != nil {
 			yield(event.Event{}, f.err)
+		}
+		if follow && f.hold {
+			<-ctx.Done()
 		}
 	}
 }
@@ -106,6 +110,7 @@ type driver struct {
 	now     time.Time
 	msgs    chan tea.Msg
 	timers  []timer
+	events  int // that the program took in
 }
 
 type timer struct {
@@ -160,6 +165,13 @@ func (d *driver) send(msg tea.Msg) {
 	if msg == nil {
 		return
 	}
+	if b, ok := msg.(batch); ok {
+		for _, i := range b.items {
+			if i.event.Body != nil {
+				d.events++
+			}
+		}
+	}
 	_, cmd := d.p.Update(msg)
 	d.start(cmd)
 	d.p.View()
@@ -173,6 +185,7 @@ func (d *driver) until(what string, holds func() bool) {
 		select {
 		case msg := <-d.msgs:
 			d.send(msg)
+		case <-time.After(time.Millisecond): // what does not come as a message
 		case <-late:
 			d.t.Fatalf("%s: that did not happen; the screen is\n%s", what, d.screen())
 		}

@@ -99,7 +99,7 @@ func (c *chat) read(j Job) tea.Cmd {
 func (c *chat) begin(w *work) context.Context {
 	ctx, cancel := context.WithCancel(c.p.ctx)
 	w.feed, w.cancel, w.begun, w.since = newFeed(), cancel, make(chan struct{}), c.p.opts.Clock()
-	c.work, c.failed = w, nil
+	c.work = w
 	return ctx
 }
 
@@ -153,8 +153,7 @@ func (c *chat) ended(err error) tea.Cmd {
 		delete(c.transcript.streams, id)
 	}
 	if err != nil {
-		c.failed = err
-		c.p.fail(err)
+		c.transcript.fail(err)
 	}
 	if len(c.queue) == 0 {
 		return nil

@@ -92,19 +92,17 @@ func (t *transcript) runLine(r narrate.Run, width int) paint.Line {
 	if name == "" {
 		name = t.p.cleanLine(t.expert)
 	}
-	tail := t.far(r)
 	left := paint.Join(paint.Text(strings.Repeat(" ", indent), 0), t.p.phaseMark(r.Phase), paint.Text(" "+name, 0))
-	space := width - paint.TextWidth(tail) - 1
-	if space < paint.Width(left) && width < 2*minWidth {
-		tail, _, _ = strings.Cut(tail, "  ")
-		space = width - paint.TextWidth(tail) - 1
+	tail := t.far(r)
+	for len(tail) > 1 && paint.Width(left)+1+len(strings.Join(tail, "  ")) > width {
+		tail = tail[1:]
 	}
-	return paint.Cut(paint.Join(paint.Fit(left, max(space, 8)), paint.Text(" "+tail, paint.Quiet)), width)
+	text := strings.Join(tail, "  ")
+	return paint.Cut(paint.Join(paint.Fit(left, max(width-len(text)-1, 8)), paint.Text(" "+text, paint.Quiet)), width)
 }
 
 // far says how far a Run is: one at work its step and time, one that is over its tokens.
-func (t *transcript) far(r narrate.Run) string {
-	var parts []string
+func (t *transcript) far(r narrate.Run) (parts []string) {
 	if r.Phase.IsOver() {
 		parts = append(parts, count(r.Tokens.Input+r.Tokens.Output)+" tok")
 	} else {
@@ -118,7 +116,7 @@ func (t *transcript) far(r narrate.Run) string {
 	if r.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("$%.2f", r.Cost))
 	}
-	return strings.Join(parts, "  ")
+	return parts
 }
 
 // brief is a duration that changes once a second.

@@ -35,6 +35,7 @@ func TestSpinner(t *testing.T) {
 	release := make(chan struct{})
 	d := drive(t, &fakeProject{run: func(ctx context.Context, _ Task, _ Asker, _ func(event.Event, error) bool) { <-release }}, 80, 24,
 		func(o *Options) { o.Entry, o.Expert = EntryChat, "lead" })
+	d.pass(tickEvery)
 	if len(d.timers) != 0 {
 		t.Errorf("%d timers run while nothing does", len(d.timers))
 	}

@@ -66,23 +66,24 @@ func (c *chat) bar(part float64) paint.Line {
 func (c *chat) status(width int) paint.Line {
 	dot := c.p.palette.Mark(" · ", " - ")
 	parts := c.state()
+	add := func(part string) {
+		if paint.TextWidth(strings.Join(parts, dot)+dot+part) <= width {
+			parts = append(parts, part)
+		}
+	}
 	t := c.transcript.totals
 	if t.Steps > 0 {
 		step := fmt.Sprintf("step %d", t.Steps)
 		if t.MaxSteps > 0 {
 			step += fmt.Sprintf("/%d", t.MaxSteps)
 		}
-		parts = append(parts, step)
+		add(step)
 	}
 	if n := t.Tokens.Input + t.Tokens.Output; n > 0 {
-		parts = append(parts, count(n)+" tok")
+		add(count(n) + " tok")
 	}
-	const help = "F1 help"
-	for _, keys := range []string{"Ctrl-P actions" + dot + help, help} {
-		if line := strings.Join(append(parts[:len(parts):len(parts)], keys), dot); paint.TextWidth(line) <= width {
-			return paint.Text(line, 0)
-		}
-	}
+	add("Ctrl-P actions")
+	add("F1 help")
 	return paint.Text(strings.Join(parts, dot), 0)
 }
 

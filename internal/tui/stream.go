@@ -50,7 +50,7 @@ func (s *stream) Render(width int) []paint.Line {
 		s.lines = append(s.lines, paint.Join(lead(len(s.lines)), line))
 	}
 	lines := s.lines[:len(s.lines):len(s.lines)]
-	for _, line := range append(s.layout.Open(), s.p.wrap(s.incomplete(), space)...) {
+	for _, line := range s.layout.OpenWith(s.incomplete()) {
 		lines = append(lines, paint.Join(lead(len(lines)), line))
 	}
 	return lines
@@ -72,7 +72,7 @@ func (s *stream) complete() []paint.Line {
 // incomplete is the line that the model is writing, without its last word: that can be the first half of
 // a secret.
 func (s *stream) incomplete() string {
-	return strings.TrimRightFunc(s.text.String()[s.fed:], func(r rune) bool { return r > ' ' && r < utf8.RuneSelf })
+	return s.p.clean(strings.TrimRightFunc(s.text.String()[s.fed:], func(r rune) bool { return r > ' ' && r < utf8.RuneSelf }))
 }
 
 // lastWords is the end of what the model thinks.

@@ -113,6 +113,13 @@ func (t *transcript) tell(notice string) {
 	t.pager.Put(id, &row{t.p, t.expert, narrate.Row{ID: id, Kind: narrate.Start, Label: "Note", Summary: notice}})
 }
 
+// fail adds why the job could not run, or be read.
+func (t *transcript) fail(err error) {
+	t.notices++
+	id := fmt.Sprintf("error-%d", t.notices)
+	t.put(narrate.Row{ID: id, Kind: narrate.Failure, State: narrate.Failed, Label: "Error", Body: []narrate.Text{{Text: err.Error(), Show: narrate.Whole}}})
+}
+
 func (t *transcript) putRun(r narrate.Run) {
 	i, ok := t.runAt[r.ID]
 	if !ok {
