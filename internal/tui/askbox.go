@@ -337,12 +337,6 @@ func (b *askBox) layout(width int) (lines []paint.Line) {
 			lines = append(lines, paint.Cut(paint.Text("   "+head, paint.Bold), width))
 			continue
 		}
-		if width < 2*minWidth && len(head) > 4 && !strings.HasPrefix(head, "  |") { // labels have lines of their own
-			if strings.TrimSpace(head) != "" {
-				lines = append(lines, paint.Text("   "+strings.TrimSpace(head), paint.Bold))
-			}
-			head, rest = "  ", "  "
-		}
 		broken := columns.Break // everything can be seen
 		if b.ask.confirm != "" {
 			broken = columns.Wrap

@@ -291,7 +291,7 @@ func (c *chat) bottom(width, height int) (lines []paint.Line, x, y int, cursor b
 		lines = append(lines, paint.Cut(paint.Text(" queued: "+c.p.cleanLine(q.message.Text), paint.Quiet), width))
 	}
 	if c.isFollowing() {
-		text := " another process runs this job; f branches"
+		text := " read-only: it runs elsewhere; f branches"
 		return append(lines, paint.Cut(paint.Text(text, paint.Bold), width)), 0, 0, false
 	}
 	if c.menu.IsOpen() && !c.input.Searching() {

@@ -11,47 +11,44 @@ import (
 	"github.com/perstack-go/perstack/internal/tui/paint"
 )
 
-// sizes are those of golden screens.
-var sizes = [][2]int{{40, 12}, {80, 24}, {120, 40}}
-
 // golden compares a state of the program at all sizes.
 func golden(t *testing.T, name string, reach func(t *testing.T, width, height int) *driver) {
 	t.Helper()
 	var all strings.Builder
 	for _, size := range sizes {
-		d := reach(t, size[0], size[1])
+		d := reach(t, size.width, size.height)
 		screen := d.screen()
 		for i, line := range strings.Split(screen, "\n") {
-			if w := paint.TextWidth(line); w > size[0] {
-				t.Errorf("%dx%d: line %d has %d columns: %q", size[0], size[1], i+1, w, line)
+			if w := paint.TextWidth(line); w > size.width {
+				t.Errorf("%dx%d: line %d has %d columns: %q", size.width, size.height, i+1, w, line)
 			}
 		}
-		if n := strings.Count(screen, "\n") + 1; n != size[1] {
-			t.Errorf("%dx%d: %d lines", size[0], size[1], n)
+		if n := strings.Count(screen, "\n") + 1; n != size.height {
+			t.Errorf("%dx%d: %d lines", size.width, size.height, n)
 		}
 		cursor := "hidden"
 		if c := d.p.View().Cursor; c != nil {
 			cursor = fmt.Sprintf("%d,%d", c.X, c.Y)
 		}
-		fmt.Fprintf(&all, "-- %dx%d, cursor %s --\n%s\n", size[0], size[1], cursor, screen)
+		fmt.Fprintf(&all, "-- %dx%d, cursor %s --\n%s\n", size.width, size.height, cursor, screen)
 	}
 	testkit.Golden(t, name+".golden", all.String())
 }
 
-func TestScreens(t *testing.T) {
+func TestChatScreens(t *testing.T) {
 	for name, reach := range map[string]func(t *testing.T, w, h int) *driver{
 		"chat_new": func(t *testing.T, w, h int) *driver {
 			return drive(t, &fakeProject{}, w, h, func(o *Options) { o.Entry, o.Expert = EntryChat, "lead" })
 		},
 		"chat_running": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h)
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.pass(41 * time.Second)
 			return d
 		},
 		"chat_queued": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h)
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.enter("compare prices")
 			d.press("enter")
 			d.enter("two")
@@ -77,13 +74,13 @@ func TestScreens(t *testing.T) {
 		},
 		"chat_approval": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h)
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.ask(s, approvalRequest())
 			return d
 		},
 		"chat_approval_focused": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h)
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.ask(s, approvalRequest())
 			d.pass(readingTime)
 			d.press("tab")
@@ -120,7 +117,7 @@ func TestScreens(t *testing.T) {
 		},
 		"chat_search": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h)
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.press("ctrl+f")
 			d.enter("notes")
 			d.press("enter")
@@ -134,7 +131,7 @@ func TestScreens(t *testing.T) {
 		},
 		"chat_selected": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h)
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.press("ctrl+up", "ctrl+up")
 			return d
 		},
@@ -143,7 +140,7 @@ func TestScreens(t *testing.T) {
 			return d
 		},
 		"chat_branch": func(t *testing.T, w, h int) *driver {
-			d := drive(t, &fakeProject{events: trip(t)}, w, h)
+			d := drive(t, &fakeProject{events: tripEvents(t)}, w, h)
 			d.start(d.p.branchJob(Job{ID: "r58pyt00", Prefix: "r58p", Expert: "lead"}, Checkpoint{ID: "cp", Step: 2}, true))
 			d.until("the job was read", func() bool { return d.p.chat != nil && d.p.chat.work == nil })
 			return d
@@ -156,7 +153,7 @@ func TestScreens(t *testing.T) {
 		},
 		"runs": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h)
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.press("ctrl+t")
 			return d
 		},
@@ -164,7 +161,7 @@ func TestScreens(t *testing.T) {
 		"palette": func(t *testing.T, w, h int) *driver { d, _ := chatting(t, w, h); d.press("ctrl+p"); return d },
 		"chat_ascii": func(t *testing.T, w, h int) *driver {
 			d, s := chatting(t, w, h, func(o *Options) { o.Palette = paint.Palette{} })
-			d.play(s, trip(t)...)
+			d.play(s, tripEvents(t)...)
 			d.ask(s, approvalRequest())
 			if content := d.p.View().Content; strings.Contains(strings.ReplaceAll(strings.ReplaceAll(content, "\x1b[1m", ""), "\x1b[0m", ""), "\x1b") {
 				t.Errorf("more than bold text: %q", content)
@@ -179,7 +176,7 @@ func TestScreens(t *testing.T) {
 // following opens a job that another process runs.
 func following(t *testing.T, w, h int) (*driver, *fakeProject) {
 	t.Helper()
-	p := &fakeProject{events: trip(t), hold: true, checkpoints: []Checkpoint{{ID: "cp3", Step: 3}, {ID: "cp2", Step: 2}}}
+	p := &fakeProject{events: tripEvents(t), hold: true, checkpoints: []Checkpoint{{ID: "cp3", Step: 3}, {ID: "cp2", Step: 2}}}
 	d := drive(t, p, w, h)
 	d.start(d.p.openJob(Job{ID: "r58pyt00", Prefix: "r58p", Expert: "lead", Running: true}))
 	d.until("the events are there", func() bool { return d.events == len(p.events) })

@@ -89,29 +89,30 @@ func (p *program) status() paint.Line {
 	return paint.Join(lead, p.hints(space))
 }
 
-// hints names the keys of actions, as many as fit. The most important ones are the last: help and
-// the palette.
+// hints names the keys of actions, as many as fit: those of the screen, and then help and the palette. One
+// of the screen and help are always there.
 func (p *program) hints(space int) paint.Line {
 	dot := p.palette.Mark(" · ", " - ")
-	var line paint.Line
-	own, common := p.top().actions(), p.common()
-	tail := paint.Line{}
-	for _, a := range common {
-		tail = paint.Join(tail, hint(a, dot))
+	line, help := paint.Line{}, paint.Line{}
+	for _, a := range p.common() { // the last one with a hint is help
+		if h := hint(a, dot); h != nil {
+			help = h
+		}
 	}
-	space -= paint.Width(tail)
-	for _, a := range own {
+	left := space - paint.Width(help) + paint.TextWidth(dot)
+	for _, a := range append(p.top().actions(), p.common()...) {
 		next := hint(a, dot)
-		if paint.Width(line)+paint.Width(next) > space {
+		if next == nil || next.Text() == help.Text() {
+			continue
+		}
+		if left -= paint.Width(next); left < 0 {
 			break
 		}
 		line = paint.Join(line, next)
 	}
-	line = paint.Join(line, tail)
-	if len(line) > 0 {
-		line[0].Text = strings.TrimPrefix(line[0].Text, dot)
-	}
-	return paint.Cut(line, space+paint.Width(tail))
+	line = paint.Join(line, help)
+	line[0].Text = strings.TrimPrefix(line[0].Text, dot)
+	return paint.Cut(line, space)
 }
 
 func hint(a action, dot string) paint.Line {

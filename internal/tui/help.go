@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/tui/pager"
 	"github.com/perstack-go/perstack/internal/tui/paint"
 )
@@ -13,6 +14,7 @@ import (
 type help struct {
 	p     *program
 	pager pager.Pager
+	drawn bool
 }
 
 func newHelp(p *program) *help {
@@ -20,14 +22,19 @@ func newHelp(p *program) *help {
 	for _, a := range p.available() {
 		h.pager.Put(a.text, &helpRow{a})
 	}
-	h.pager.Home()
 	return h
 }
 
 func (h *help) title() string { return "help" }
 
 func (h *help) render(width, height int) view {
-	return view{lines: h.pager.Render(width, height, h.p.palette)}
+	lines := h.pager.Render(width, height, h.p.palette)
+	if !h.drawn { // only now the pager knows how much fits
+		h.drawn = true
+		h.pager.Home()
+		lines = h.pager.Render(width, height, h.p.palette)
+	}
+	return view{lines: lines}
 }
 
 func (h *help) key(k key) (tea.Cmd, bool) {
@@ -59,7 +66,20 @@ func (r *helpRow) labels() string {
 }
 
 func (r *helpRow) Render(width int) []paint.Line {
-	return []paint.Line{paint.Cut(paint.Join(paint.Fit(paint.Text(r.labels(), paint.Bold), min(helpKeys, width/2)), paint.Text(" "+r.action.text, 0)), width)}
+	keys := columns.Wrap(r.labels(), min(helpKeys, width/3))
+	text := columns.Wrap(r.action.text, max(width-min(helpKeys, width/3)-1, 1))
+	lines := make([]paint.Line, max(len(keys), len(text)))
+	for i := range lines {
+		var left, right string
+		if i < len(keys) {
+			left = keys[i]
+		}
+		if i < len(text) {
+			right = text[i]
+		}
+		lines[i] = paint.Join(paint.Fit(paint.Text(left, paint.Bold), min(helpKeys, width/3)+1), paint.Text(right, 0))
+	}
+	return lines
 }
 
 func (r *helpRow) Text() string { return r.labels() + " " + r.action.text }

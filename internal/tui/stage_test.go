@@ -122,8 +122,8 @@ func askCall() event.ToolCall {
 	return event.ToolCall{ID: "c4", SkillName: "user-io", ToolName: "askUser", Args: []byte(`{"question":"What is your budget?"}`)}
 }
 
-// trip is the beginning of a job with a delegate.
-func trip(t *testing.T) []event.Event {
+// tripEvents is the beginning of a job with a delegate.
+func tripEvents(t *testing.T) []event.Event {
 	return []event.Event{
 		happened("R", 1, asks(t, "Plan a weekend in Lisbon")),
 		happened("R", 1, event.StartGeneration{}),

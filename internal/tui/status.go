@@ -25,7 +25,7 @@ func (c *chat) summary(short bool) paint.Line {
 	if short {
 		text = c.p.cleanLine(id)
 	}
-	if c.isFollowing() {
+	if c.isFollowing() && !short {
 		text += " (read-only)"
 	}
 	line := paint.Text(text, paint.Quiet)
@@ -82,8 +82,11 @@ func (c *chat) status(width int) paint.Line {
 	if n := t.Tokens.Input + t.Tokens.Output; n > 0 {
 		add(count(n) + " tok")
 	}
-	add("Ctrl-P actions")
-	add("F1 help")
+	keys := "Ctrl-P actions" + dot + "F1 help"
+	if paint.TextWidth(strings.Join(parts, dot)+dot+keys) > width {
+		keys = "F1 help"
+	}
+	add(keys)
 	return paint.Text(strings.Join(parts, dot), 0)
 }
 
@@ -123,9 +126,9 @@ func (c *chat) phase() string {
 func (c *chat) idle() []string {
 	switch {
 	case c.branch != nil && c.branch.restoreFiles:
-		return []string{fmt.Sprintf("the next message continues from step %d, with its files; Esc cancels", c.branch.at.Step)}
+		return []string{fmt.Sprintf("next message: from step %d, with files", c.branch.at.Step), "Esc cancels"}
 	case c.branch != nil:
-		return []string{fmt.Sprintf("the next message continues from step %d; Esc cancels", c.branch.at.Step)}
+		return []string{fmt.Sprintf("next message: from step %d", c.branch.at.Step), "Esc cancels"}
 	case c.jobID == "":
 		return []string{"Enter sends"}
 	case c.canResume():
