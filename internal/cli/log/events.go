@@ -20,7 +20,8 @@ import (
 // printEvents prints full events as JSON.
 func (v *survey) printEvents(ctx context.Context, w io.Writer) error {
 	out := event.NewWriter(w)
-	return v.walk(ctx, func(_ int64, e event.Event, _ []narrate.Row) error { return out.Write(e) })
+	_, err := v.walk(ctx, func(_ int64, e event.Event, _ []narrate.Row) error { return out.Write(e) })
+	return err
 }
 
 // ruler is a line between Runs, no wider than the terminal.
@@ -50,9 +51,7 @@ func (v *survey) listEvents(ctx context.Context, w *bufio.Writer) error {
 		return v.followEvents(ctx, p)
 	}
 	runs := make(map[string]*strings.Builder)
-	shown := 0
-	err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
-		shown++
+	matched, err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
 		if runs[e.RunID] == nil {
 			runs[e.RunID] = &strings.Builder{}
 		}
@@ -71,14 +70,14 @@ func (v *survey) listEvents(ctx context.Context, w *bufio.Writer) error {
 		}
 	}
 	v.printEnd(p)
-	v.printFooter(p, shown, "event")
+	v.printFooter(p, matched, "event")
 	return nil
 }
 
 // followEvents prints events as they come, and names the Run where it is another one.
 func (v *survey) followEvents(ctx context.Context, p *printer) error {
 	current := ""
-	err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
+	_, err := v.walk(ctx, func(seq int64, e event.Event, rows []narrate.Row) error {
 		if current != e.RunID {
 			current = e.RunID
 			v.printRun(p, current)

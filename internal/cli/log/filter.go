@@ -2,6 +2,8 @@ package log
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -9,10 +11,15 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/jq"
 	"github.com/perstack-go/perstack/internal/narrate"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/store"
 )
 
 // A Filter selects events of a job.
@@ -21,6 +28,43 @@ type Filter struct {
 	// What follows selects by type; an event is shown that any of them selects.
 	Types                      []string
 	Errors, Tools, Delegations bool
+	// Expr selects by everything that an event has; nil for all. An event has to match both.
+	Expr *jq.Expr
+}
+
+// keeps reports whether the expression of the user keeps a record. It sees the event as the journal
+// has it. One that fails, as many do for members that an event does not have, keeps nothing.
+func (v *survey) keeps(ctx context.Context, r store.Record) (bool, error) {
+	text, err := event.Marshal(r.Event)
+	if err != nil {
+		return false, err
+	}
+	var value map[string]any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return false, fmt.Errorf("record %d: %w", r.Seq, err)
+	}
+	keeps, err := v.opts.Filter.Expr.Keeps(ctx, value)
+	if err == nil {
+		return keeps, nil
+	}
+	err = fmt.Errorf("record %d (%s): %w", r.Seq, r.Event.Type(), err)
+	switch {
+	case ctx.Err() != nil:
+		return false, stopped(ctx, err)
+	case errors.Is(err, jq.ErrTime), errors.Is(err, jq.ErrMemory):
+		return false, fmt.Errorf("--filter: %w", err)
+	}
+	if v.failed++; v.failure == nil {
+		v.failure = err
+	}
+	return false, nil
+}
+
+// tellFailures says for how many events the expression failed.
+func (v *survey) tellFailures() {
+	if v.failed > 0 {
+		fmt.Fprintf(v.opts.Host.Stderr, "perstack: --filter failed for %s, which are left out; the first: %s\n", wording.Count(v.failed, "event"), terminal.CleanLine(v.failure.Error()))
+	}
 }
 
 // match reports whether e, which comes with those rows, is selected. Events about the
@@ -41,7 +85,7 @@ func (f *Filter) allTypes() bool {
 }
 
 // all reports whether everything is selected.
-func (f *Filter) all() bool { return !f.Steps.set && f.allTypes() }
+func (f *Filter) all() bool { return !f.Steps.set && f.allTypes() && f.Expr == nil }
 
 func isError(e event.Event, rows []narrate.Row) bool {
 	switch e.Body.(type) {

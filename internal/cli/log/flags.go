@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/jq"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -26,14 +27,14 @@ var (
 )
 
 // selecting are the flags that choose events.
-var selecting = append([]string{"run", "take", "offset", "follow"}, matching...)
+var selecting = append([]string{"run", "take", "offset", "context", "follow"}, matching...)
 
 // matching are the flags that say what an event has to be like.
-var matching = []string{"step", "type", "errors", "tools", "delegations"}
+var matching = []string{"step", "type", "errors", "tools", "delegations", "filter"}
 
 // aboutOneJob are the flags that mean nothing to the list of jobs. Without a job they are
 // about the newest one.
-var aboutOneJob = append([]string{"events", "follow", "verbose", "summary", "records", "tree", "verify"}, matching...)
+var aboutOneJob = append([]string{"events", "context", "follow", "verbose", "summary", "records", "tree", "verify"}, matching...)
 
 func (o *Options) mode() *mode {
 	switch {
@@ -81,8 +82,8 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 	if err := store.CheckID(o.Checkpoint); changed("checkpoint") && err != nil {
 		return host.Usagef("--checkpoint: %w", err)
 	}
-	if o.Take < 0 || o.Offset < 0 {
-		return host.Usagef("--take and --offset must not be negative")
+	if o.Take < 0 || o.Offset < 0 || o.Context < 0 {
+		return host.Usagef("--take, --offset and --context must not be negative")
 	}
 	if (o.JSON || o.Records) && !changed("take") {
 		o.Take = 0 // a program wants everything, or says what it wants
@@ -95,6 +96,16 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 	}
 	if err := o.checkFlags(changed); err != nil {
 		return err
+	}
+	if changed("context") && !slices.ContainsFunc(matching, changed) {
+		return host.Usagef("--context adds what is around rows that are selected; add --filter, --errors or another flag that selects")
+	}
+	if changed("filter") {
+		expr, err := jq.Compile(o.Expr)
+		if err != nil {
+			return host.Usagef("--filter: %w", err)
+		}
+		o.Filter.Expr = expr
 	}
 	return checkTypes(o.Filter.Types)
 }

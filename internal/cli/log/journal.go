@@ -30,10 +30,10 @@ func (v *survey) printRecords(ctx context.Context, out *bufio.Writer) error {
 	}
 	window := v.window()
 	return v.reread(ctx, func(r store.Record, _, selected bool) error {
-		if !window.shows(selected) {
+		if !v.opts.in(r.Event) {
 			return nil
 		}
-		return write(r.Line)
+		return window.add(selected, func() error { return write(r.Line) })
 	})
 }
 
@@ -50,7 +50,9 @@ func (v *survey) reread(ctx context.Context, each func(r store.Record, known, se
 			if !v.follows() {
 				break // it is newer than the survey
 			}
-			v.add(r, known)
+			if err := v.add(ctx, r, known); err != nil {
+				return err
+			}
 		}
 		selected := next < len(v.selected) && v.selected[next] == r.Seq
 		if selected {
@@ -195,17 +197,18 @@ func (o *Options) isOther(project string) (bool, error) {
 }
 
 // walk hands over each event that is to be shown, in its full form and with the rows that are listed
-// with it.
-func (v *survey) walk(ctx context.Context, show func(seq int64, e event.Event, rows []narrate.Row) error) error {
+// with it. It returns how many of them are selected.
+func (v *survey) walk(ctx context.Context, show func(seq int64, e event.Event, rows []narrate.Row) error) (matched int, err error) {
 	history, teller, window := engine.NewHistory(), newTeller(), v.window()
-	return v.reread(ctx, func(r store.Record, known, selected bool) error {
+	err = v.reread(ctx, func(r store.Record, known, selected bool) error {
 		if !known {
 			return nil
 		}
 		e, told := history.Expand(r), teller.tell(r.Event)
-		if !window.shows(selected) {
+		if !v.opts.lists(e) {
 			return nil
 		}
-		return show(r.Seq, e, told.listed)
+		return window.add(selected, func() error { return show(r.Seq, e, told.listed) })
 	})
+	return window.matched, err
 }

@@ -37,8 +37,10 @@ type Options struct {
 	Tree       bool
 	Verify     bool
 	Filter     Filter
-	Take       int // newest rows, events or jobs; 0 for all
-	Offset     int // newest rows, events or jobs to skip
+	Expr       string // of Filter
+	Context    int    // rows or events around those that are selected
+	Take       int    // newest rows, events or jobs; 0 for all
+	Offset     int    // newest rows, events or jobs to skip
 
 	// How to show it.
 	Follow   bool
@@ -78,6 +80,11 @@ newest 100 rows or events are shown; --take and --offset show others. If several
 any of them. The transcript then has the rows that one of these events added or
 changed. Times are UTC.
 
+--filter selects by an expression in the language of jq. It sees one event, as --records
+has it below "event", and keeps it unless its first value is null or false. It has 5
+seconds for an event and sees no environment, files or modules. --context shows what is
+around each row or event that is selected.
+
 --follow shows what happens in a running job until it ends, also if another process runs
 it. The exit code is then that of perstack run: 0 if the job is completed, 1 after an
 error or if its process was killed, 3 after a limit, 4 if it waits for you, and 129, 130
@@ -110,6 +117,8 @@ run or checkpoint that does not exist.`,
   perstack log <job> --step 3-5 --verbose whole results, and what happened around runs
   perstack log <job> --follow             what happens in it, until it ends
   perstack log <job> --events             its events, run by run
+  perstack log <job> --filter '.usage.outputTokens > 1000' --context 2
+  perstack log <job> --filter '.type == "retry" and (.reason | test("busy"))'
   perstack log <job> --tree               its runs: delegation and branches
   perstack log <job> --run <run>          what one run did
   perstack log <job> --checkpoint <id> --messages
@@ -144,6 +153,8 @@ run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors, retries, failed tool calls and limits that ended a run")
 	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results, including those that the provider ran")
 	flags.BoolVar(&opts.Filter.Delegations, "delegations", false, "only delegations")
+	flags.StringVar(&opts.Expr, "filter", "", "only events that this jq expression keeps, as in '.type == \"retry\"'")
+	flags.IntVar(&opts.Context, "context", 0, "how many rows or events to show before and after each that is selected")
 	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest rows, events or jobs to show; 0 means all")
 	flags.IntVar(&opts.Offset, "offset", 0, "how many of the newest rows, events or jobs to skip")
 	flags.BoolVar(&opts.Follow, "follow", false, "wait for more until the job ends; the exit code is that of perstack run")

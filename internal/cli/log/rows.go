@@ -2,7 +2,6 @@ package log
 
 import (
 	"iter"
-	"math"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
@@ -83,37 +82,3 @@ func (k *picker) pick(rows []narrate.Row, selected bool) iter.Seq2[narrate.Row, 
 		}
 	}
 }
-
-// A window lets through what is selected and what --take and --offset leave of that.
-type window struct {
-	first, end int // numbers of selected rows or events, from 0
-	count      int // of those seen so far
-	shown      int
-}
-
-func (v *survey) window() window {
-	w := window{end: max(v.matches-v.opts.Offset, 0)}
-	if v.opts.Take > 0 {
-		w.first = max(w.end-v.opts.Take, 0)
-	}
-	if v.follows() {
-		w.end = math.MaxInt
-	}
-	return w
-}
-
-// shows reports whether the next row or event is shown.
-func (w *window) shows(selected bool) bool {
-	if !selected {
-		return false
-	}
-	w.count++
-	if !w.inside() {
-		return false
-	}
-	w.shown++
-	return true
-}
-
-// inside reports whether the last selected row or event was in the window.
-func (w *window) inside() bool { return w.count > w.first && w.count <= w.end }

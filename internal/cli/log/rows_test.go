@@ -62,7 +62,7 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = v.walk(t.Context(), func(_ int64, e event.Event, rows []narrate.Row) error {
+		_, err = v.walk(t.Context(), func(_ int64, e event.Event, rows []narrate.Row) error {
 			for _, row := range rows {
 				got[e.RunID] = append(got[e.RunID], fmt.Sprintf("%+v", row))
 			}

@@ -35,6 +35,8 @@ type survey struct {
 	last     int64            // number of the last record that was read
 	damage   error            // why nothing follows the last sound record
 	unknown  int              // records left out, since this version does not know their types
+	failed   int              // events for which the expression of the user has no result
+	failure  error            // of the first of them
 	counts   counts
 	teller   *teller
 	picker   *picker
@@ -68,7 +70,9 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 			v.damage = err // which ends the sequence
 			break
 		}
-		v.add(r, known)
+		if err := v.add(ctx, r, known); err != nil {
+			return nil, err
+		}
 	}
 	if v.damage == nil && damage != nil {
 		v.damage = damage // a journal that was cut: sound, but too short
@@ -79,8 +83,9 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	return v, ctx.Err()
 }
 
-// add takes in a record, of a type that this version knows or does not know.
-func (v *survey) add(r store.Record, known bool) {
+// add takes in a record, of a type that this version knows or does not know. The error is about the
+// expression of the user.
+func (v *survey) add(ctx context.Context, r store.Record, known bool) error {
 	v.last = r.Seq
 	if !known {
 		if v.opts.showsUnknown() {
@@ -88,7 +93,7 @@ func (v *survey) add(r store.Record, known bool) {
 		} else {
 			v.unknown++
 		}
-		return
+		return nil
 	}
 	e, told := r.Event, v.teller.tell(r.Event)
 	newest, _ := v.history.Head() // before this record
@@ -104,18 +109,25 @@ func (v *survey) add(r store.Record, known bool) {
 		v.checkpoints = slices.Insert(v.checkpoints, at, id)
 	}
 	selected := v.opts.selects(e, told)
+	if selected && v.opts.Filter.Expr != nil {
+		var err error
+		if selected, err = v.keeps(ctx, r); err != nil {
+			return err
+		}
+	}
 	if selected {
 		v.selected = append(v.selected, r.Seq)
 	}
 	if v.opts.mode() != showTranscript {
 		v.matches = len(v.selected)
-		return
+		return nil
 	}
 	for _, selected := range v.picker.pick(told.own, selected) {
 		if selected {
 			v.matches++
 		}
 	}
+	return nil
 }
 
 // models returns the models of the job, in the order of their first Runs.
@@ -132,14 +144,17 @@ func (v *survey) models() []string {
 // selects reports whether e is one of the events that the user asked for. What exists for the
 // journal alone is not in lists of events.
 func (o *Options) selects(e event.Event, told told) bool {
-	if o.Run != "" && e.RunID != o.Run {
-		return false
-	}
 	if m := o.mode(); m == showTranscript || m == printRecords {
-		return o.Filter.match(e, told.own)
+		return o.in(e) && o.Filter.match(e, told.own)
 	}
-	return !e.IsRecordOnly() && o.Filter.match(e, told.listed)
+	return o.lists(e) && o.Filter.match(e, told.listed)
 }
+
+// lists reports whether e can be in a list of events.
+func (o *Options) lists(e event.Event) bool { return o.in(e) && !e.IsRecordOnly() }
+
+// in reports whether e belongs to what the user asked for: a Run, or the whole job.
+func (o *Options) in(e event.Event) bool { return o.Run == "" || e.RunID == o.Run }
 
 // showsUnknown reports whether records of types that this version does not know are
 // among those that the user asked for. Nothing can be said about them but their line.
@@ -182,6 +197,7 @@ func (v *survey) end() error {
 	if v.unknown > 0 {
 		fmt.Fprintf(v.opts.Host.Stderr, "%d records have types that this version of perstack does not know; they are left out\n", v.unknown)
 	}
+	v.tellFailures()
 	return v.damage
 }
 

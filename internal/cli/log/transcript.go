@@ -26,7 +26,8 @@ type transcript struct {
 	window  window
 	tracker history.Tracker
 	since   int64                  // the last record when the command began
-	heads   map[string][]string    // of Runs of which no row was shown since they started
+	heads   map[string]*head       // of the Runs that began
+	apart   bool                   // something is left out before the next row
 	resting map[string]bool        // Runs that wait for delegates
 	latest  map[string]narrate.Row // of each Run
 	shown   map[string]bool        // Runs with a row since their last checkpoint
@@ -50,8 +51,9 @@ func (v *survey) transcript(ctx context.Context, w *bufio.Writer) error {
 	v.printHead(p)
 	t := &transcript{
 		survey: v, out: p, lines: lines.New(w, v.opts.lineOptions()), teller: newTeller(), picker: newPicker(v.opts), window: v.window(),
-		since: v.last, heads: make(map[string][]string), resting: make(map[string]bool), latest: make(map[string]narrate.Row), shown: make(map[string]bool),
+		since: v.last, heads: make(map[string]*head), resting: make(map[string]bool), latest: make(map[string]narrate.Row), shown: make(map[string]bool),
 	}
+	t.window.apart = func() { t.apart = true }
 	if err := v.reread(ctx, t.add); err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func (v *survey) transcript(ctx context.Context, w *bufio.Writer) error {
 	}
 	v.printEnd(p)
 	if !v.follows() {
-		v.printFooter(p, t.window.shown, "row")
+		v.printFooter(p, t.window.matched, "row")
 	}
 	return nil
 }
@@ -79,10 +81,8 @@ func (t *transcript) add(r store.Record, known, selected bool) error {
 		return err
 	}
 	for row, selected := range t.picker.pick(told.own, selected) {
-		if !t.window.shows(selected) {
-			continue
-		}
-		if err := t.show(row); err != nil {
+		head := t.heads[row.Run]
+		if err := t.window.add(selected, func() error { return t.show(row, head) }); err != nil {
 			return err
 		}
 	}
@@ -94,13 +94,21 @@ func (t *transcript) add(r store.Record, known, selected bool) error {
 	if id != "" {
 		notes = append(notes, fmt.Sprintf("checkpoint %s, step %d", t.survey.short(id), e.StepNumber))
 	}
-	if err := t.note(e.RunID, notes); err != nil {
-		return err
+	if len(notes) == 0 || !t.survey.opts.in(e) {
+		return nil
 	}
-	if id != "" {
-		delete(t.shown, e.RunID)
+	show := func() error { return t.note(e.RunID, notes, id != "") }
+	if n := len(t.window.before); n > 0 && !t.shown[e.RunID] {
+		last := t.window.before[n-1]
+		t.window.before[n-1] = func() error {
+			if err := last(); err != nil {
+				return err
+			}
+			return show()
+		}
+		return nil
 	}
-	return nil
+	return show()
 }
 
 // start notes that a Run has started. A Run that resumes after its delegates has not stopped for
@@ -108,7 +116,7 @@ func (t *transcript) add(r store.Record, known, selected bool) error {
 func (t *transcript) start(e event.Event) {
 	b, ok := e.Body.(event.StartRun)
 	if ok && b.DelegatedBy == nil && !t.resting[e.RunID] {
-		t.heads[e.RunID] = t.survey.headOf(e, b)
+		t.heads[e.RunID] = &head{lines: t.survey.headOf(e, b)}
 	}
 	if !e.IsRuntime() {
 		_, rests := e.Body.(event.StopRunByDelegate)
@@ -125,13 +133,22 @@ func (t *transcript) running(seq int64, rows []narrate.Row) error {
 	return t.lines.Print(rows)
 }
 
-func (t *transcript) show(row narrate.Row) error {
-	if head, ok := t.heads[row.Run]; ok {
-		delete(t.heads, row.Run)
-		if t.window.shown > 1 {
-			t.out.blank()
-		}
-		for _, text := range head {
+// A head is what comes before the rows of a Run.
+type head struct {
+	lines []string
+	shown bool
+}
+
+// show shows a row, and before the first one of a Run its head.
+func (t *transcript) show(row narrate.Row, head *head) error {
+	first := head != nil && !head.shown
+	if t.apart || first && t.window.shown > 1 {
+		t.out.blank()
+	}
+	t.apart = false
+	if first {
+		head.shown = true
+		for _, text := range head.lines {
 			if err := t.lines.Note(narrate.Row{Run: row.Run}, ruled(text)); err != nil {
 				return err
 			}
@@ -142,10 +159,12 @@ func (t *transcript) show(row narrate.Row) error {
 }
 
 // note shows what comes after the rows of a step, if one of them was shown.
-func (t *transcript) note(runID string, notes []string) error {
-	of := t.survey.opts.Run
-	if of != "" && of != runID || !t.shown[runID] && !(t.survey.opts.Filter.all() && t.window.inside()) {
+func (t *transcript) note(runID string, notes []string, ends bool) error {
+	if !t.shown[runID] && !(t.survey.opts.Filter.all() && t.window.inside()) {
 		return nil
+	}
+	if ends {
+		delete(t.shown, runID)
 	}
 	for _, text := range notes {
 		if err := t.lines.Note(t.latest[runID], ruled(text)); err != nil {
