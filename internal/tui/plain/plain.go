@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
@@ -43,8 +44,8 @@ type Options struct {
 	// Interrupts has a value each time the user presses Ctrl-C. It can be nil: then the end of the
 	// context stops the job, and the program.
 	Interrupts <-chan struct{}
-	// Flush drops what was typed and not entered yet. It is called before an approval is shown, and
-	// can be nil.
+	// Flush drops what was typed and not entered yet. It is called before an approval is shown. If it
+	// is nil, the terminal that In is does so.
 	Flush func()
 	// Redact takes secrets out of text; nil leaves it.
 	Redact func(string) string
@@ -70,6 +71,9 @@ func Run(ctx context.Context, opts Options) (Result, error) {
 	}
 	if opts.Redact == nil {
 		opts.Redact = func(text string) string { return text }
+	}
+	if file, ok := opts.In.(*os.File); ok && opts.Flush == nil {
+		opts.Flush = func() { flush(file) }
 	}
 	s := newSession(ctx, opts)
 	defer s.close()
