@@ -58,7 +58,7 @@ func (s *experts) actions() (all []action) {
 		all = append(all, action{text: "Back", keys: []string{"esc"}, hint: "back", do: s.p.pop})
 	}
 	return append(all, action{text: "Select another Expert", keys: []string{"up", "down", "pgup", "pgdown", "home", "end"}},
-		action{text: "Filter: type some letters; Esc clears them"})
+		action{text: "Filter the Experts; Esc clears the filter"})
 }
 
 // choose opens a conversation. One with an Expert that is not in perstack.toml any more can only be
