@@ -25,6 +25,7 @@ import (
 const watched = "perstack-watched"
 
 func TestMain(m *testing.M) {
+	initScreen()
 	sandbox.Init()
 	hostile.Init()
 	perstack := func() { os.Exit(fixed.Main(os.Args[1:])) }

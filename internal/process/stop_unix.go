@@ -23,14 +23,13 @@ func AroundStop(before, after func()) (undo func()) {
 		defer close(done)
 		for range stops {
 			before()
-			// The signal itself, and not SIGSTOP: the kernel ignores it where no shell could continue us.
-			signal.Reset(syscall.SIGTSTP)
-			_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP)
+			// Go cannot give SIGTSTP back its meaning. This signal has the same one, and unlike
+			// SIGSTOP, the kernel ignores it where no shell could continue the process.
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTTIN)
 			select {
 			case <-continued:
 			case <-time.After(stopsWithin):
 			}
-			signal.Notify(stops, syscall.SIGTSTP)
 			after()
 		}
 	}()

@@ -34,8 +34,8 @@ func (p *Printer) drawShort(r narrate.Row) bool {
 		return false
 	case r.Kind == narrate.Reasoning && !p.opts.Verbose:
 		text := "Thought"
-		if r.Began > 0 {
-			text += " " + strings.Replace(spanText(r.At-r.Began), ".0s", "s", 1)
+		if took := r.At - r.Began; r.Began > 0 && took >= 50 {
+			text += " " + strings.Replace(spanText(took), ".0s", "s", 1)
 		}
 		p.dim(p.enter(r), text)
 		return true
