@@ -114,3 +114,34 @@ func rootsOf(ctx context.Context, journals store.Store, jobID string, now time.T
 	}
 	return r, nil
 }
+
+// Trees returns the states of the workspace that a job names, each once, in their order.
+func Trees(ctx context.Context, journals store.Store, jobID string) (all []snapshot.ID, err error) {
+	seen := map[snapshot.ID]bool{}
+	for record, err := range journals.Read(ctx, jobID, 0) {
+		if errors.Is(err, event.ErrUnknownType) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var trees []string
+		switch b := record.Event.Body.(type) {
+		case event.WorkspaceSnapshot:
+			trees = []string{b.Tree}
+		case event.FilesRestoreStarted:
+			trees = []string{b.Target, b.Safety, b.Goal}
+		}
+		for _, tree := range trees {
+			id, err := parse(tree)
+			if err != nil {
+				return nil, fmt.Errorf("record %d: %w", record.Seq, err)
+			}
+			if !seen[id] {
+				seen[id] = true
+				all = append(all, id)
+			}
+		}
+	}
+	return all, nil
+}

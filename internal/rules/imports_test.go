@@ -95,6 +95,8 @@ var arrows = []arrow{
 	{"internal/history", values + "engine model store/..."},
 	{"internal/restore", values + "engine store/... internal/filelock internal/filename internal/history internal/opendir internal/runtimes internal/state internal/userfile internal/wording internal/workspace/..."},
 
+	{"internal/jobarchive", "event store/... internal/restore internal/workspace/snapshot"},
+
 	// Where an Expert runs. Runtimes do not know each other. The program in a container is a
 	// process of its own, with a proxy or an engine.
 	{"internal/runtimes/docker/inside", values + "model engine internal/providers internal/runtimes internal/runtimes/docker/hostlink " +
@@ -125,7 +127,7 @@ var arrows = []arrow{
 	// The same program with lines only. It prints rows as the other commands do.
 	{"internal/tui/plain", values + "engine internal/tui internal/cli/lines internal/narrate internal/approval internal/terminal internal/wording"},
 
-	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/inputs internal/jq internal/narrate " +
+	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/jobarchive internal/inputs internal/jq internal/narrate " +
 		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	// The full-screen program.

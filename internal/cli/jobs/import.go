@@ -26,7 +26,7 @@ type ImportOptions struct {
 	Host    *host.Host
 	Config  string
 	Storage string
-	Dir     string // with the jobs of the original
+	From    string // an archive, or the directory with the jobs of the original
 }
 
 func newImport(h *host.Host, runF func(context.Context, *ImportOptions) error) *cobra.Command {
@@ -35,27 +35,35 @@ func newImport(h *host.Host, runF func(context.Context, *ImportOptions) error) *
 		runF = importJobs
 	}
 	cmd := &cobra.Command{
-		Use:   "import <directory>",
-		Short: "Import jobs that the original Perstack recorded",
-		Long: `Import jobs that the original Perstack, written in TypeScript, recorded. For each job,
-perstack reads the checkpoints and events of the original and writes a journal into the
-history of this project. The files of the original do not change.
+		Use:   "import <archive or directory>",
+		Short: "Import a job that was exported, or jobs of the original Perstack",
+		Long: `Import a job from a file of perstack jobs export, or the jobs that the original Perstack,
+written in TypeScript, recorded.
 
-The directory is the original's "perstack" directory, which contains "jobs", or the
-project around it. A job that is already in the history is skipped. Keys of providers,
-including those in the original's env files and settings, are removed from the text.
+An archive can come from anyone. Perstack checks that its records are a whole chain and that
+nothing else in it is wrong, and then adds the job to the history of this project. If
+something is wrong, nothing is written. An archive has at most 1 GiB of unpacked data and
+100,000 files. The imported job is not sealed: you can read it, and to continue it, you have
+to believe everything that it records, with --trust-history.
 
-perstack log shows an imported job like any other and says that another program recorded
-it. You cannot continue an imported job: its files do not prove what happened, and they
-do not say what the job was allowed to do.
+The directory of the original is its "perstack" directory, which contains "jobs", or the
+project around it. For each job, perstack reads the checkpoints and events of the original and
+writes a journal into the history of this project. The files of the original do not change.
+Keys of providers, including those in the original's env files and settings, are removed
+from the text. You cannot continue such a job: its files do not prove what happened, and
+they do not say what the job was allowed to do. perstack log says that another program
+recorded it.
+
+A job that is already in the history is left as it is.
 
 Exit codes: 0 if all jobs are imported, now or earlier; 1 if a job cannot be imported; 2
-if the directory contains no jobs.`,
-		Example: `  perstack jobs import perstack        the original's directory in this project
-  perstack jobs import ~/old-project   another project`,
+if there is no such archive or directory, or if the directory contains no jobs.`,
+		Example: `  perstack jobs import job.tar.gz      a job that was exported
+  perstack jobs import perstack        the original's directory in this project
+  perstack jobs import ~/old-project   the original's jobs of another project`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return host.Usagef("name the directory of the original's jobs: the one that contains \"jobs\", or the project around it")
+				return host.Usagef("name an archive of perstack jobs export, or the directory of the original's jobs: the one that contains \"jobs\", or the project around it")
 			}
 			return nil
 		},
@@ -63,7 +71,7 @@ if the directory contains no jobs.`,
 			if err := host.RefuseRemote(opts.Config); err != nil {
 				return err
 			}
-			opts.Dir = args[0]
+			opts.From = args[0]
 			return runF(cmd.Context(), opts)
 		},
 	}
@@ -72,38 +80,50 @@ if the directory contains no jobs.`,
 	return cmd
 }
 
-func importJobs(ctx context.Context, opts *ImportOptions) (err error) {
+func importJobs(ctx context.Context, opts *ImportOptions) error {
+	if info, err := os.Stat(opts.Host.Path(opts.From)); err == nil && info.Mode().IsRegular() {
+		return importArchive(ctx, opts)
+	}
+	return importOriginals(ctx, opts)
+}
+
+// target returns the history that jobs are imported into, and a place to write them first.
+func (o *ImportOptions) target() (place host.History, target *file.Store, s *stage, err error) {
+	if place, err = o.Host.History(o.Storage, o.Config, o.Host.Dir); err != nil {
+		return place, nil, nil, err
+	}
+	if err := errors.Join(place.Begin(), place.RecordStorage()); err != nil {
+		return place, nil, nil, err
+	}
+	target = file.New(place.Dir, &file.Options{AllowLink: place.Chosen})
+	if err := target.Prepare(); err != nil {
+		return place, nil, nil, err
+	}
+	s, err = newStage(place.Dir)
+	return place, target, s, err
+}
+
+func importOriginals(ctx context.Context, opts *ImportOptions) (err error) {
 	h := opts.Host
-	old, err := original.Open(h.Path(opts.Dir))
+	old, err := original.Open(h.Path(opts.From))
 	if err != nil {
-		return host.Usagef("%w; name the directory that contains \"jobs\", or the project that it lies in", err)
+		return host.Usagef("%w; name the directory that contains \"jobs\", or the project that it lies in, or an archive of perstack jobs export", err)
 	}
 	defer old.Close()
 	jobs, problems := old.Jobs()
 	if len(problems) == 1 && errors.Is(problems[0], original.ErrNone) {
 		return host.Usagef("%w", problems[0])
 	}
-	history, err := h.History(opts.Storage, opts.Config, h.Dir)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(history.Begin(), history.RecordStorage()); err != nil {
-		return err
-	}
-	opts.hideSecrets(filepath.Dir(old.Dir), history.Project.Path)
-	target := file.New(history.Dir, &file.Options{AllowLink: history.Chosen})
-	sealer, err := history.Sealer()
-	if err != nil {
-		return err
-	}
-	if err := target.Prepare(); err != nil {
-		return err
-	}
-	stage, err := newStage(history.Dir)
+	history, target, stage, err := opts.target()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.clear()) }()
+	opts.hideSecrets(filepath.Dir(old.Dir), history.Project.Path)
+	sealer, err := history.Sealer()
+	if err != nil {
+		return err
+	}
 
 	from := event.Import{Program: original.Program, Path: old.Dir, At: h.Source.Now().UnixMilli()}
 	if h.StdoutIsTerminal { // the files repeat the conversation at each step, so this can take a while
@@ -222,6 +242,9 @@ func newStage(storage string) (*stage, error) {
 }
 
 func (s *stage) store() *file.Store { return file.New(s.dir, nil) }
+
+// files is the directory of stored files.
+func (s *stage) files() string { return filepath.Join(s.dir, "files") }
 
 // clear removes what was written and is not whole.
 func (s *stage) clear() error { return os.RemoveAll(s.dir) }

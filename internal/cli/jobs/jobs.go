@@ -1,5 +1,5 @@
 // Package jobs is the commands that manage the history of a project as a whole: they list, delete,
-// import and take over jobs. What happened in a job is shown by perstack log.
+// export, import and take over jobs. What happened in a job is shown by perstack log.
 //
 // Start reading at [New].
 package jobs
@@ -26,10 +26,11 @@ the project. docs/journal.md says where.`,
 		Example: `  perstack jobs
   perstack jobs rm <job>
   perstack jobs prune --older 30d --keep 20
+  perstack jobs export <job> -o job.tar.gz
+  perstack jobs import job.tar.gz
   perstack jobs adopt ~/old/path
-  perstack jobs import perstack
   perstack jobs key`,
-	}, newAdopt(h, adoptF), newImport(h, nil), newKey(h, keyF), newList(h, nil), newPrune(h, nil), newRemove(h, nil))
+	}, newAdopt(h, adoptF), newExport(h, nil), newImport(h, nil), newKey(h, keyF), newList(h, nil), newPrune(h, nil), newRemove(h, nil))
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return host.Usagef("unknown command %q; perstack jobs --help lists what there is", "jobs "+args[0])

@@ -36,7 +36,7 @@ func newRemove(h *host.Host, runF func(context.Context, *RemoveOptions) error) *
 		Short: "Delete jobs, and the files that are stored for them",
 		Long: `Delete jobs: their records, and the states of the workspace that only they need. The files
 in the workspace stay as they are. What is deleted cannot be brought back, and what such
-a job changed cannot be undone any more.
+a job changed cannot be undone any more. perstack jobs export keeps a copy.
 
 On a terminal you are asked first. Elsewhere, --yes is needed. A job that is running is not
 deleted, and the exit code is 1. While another job of the project is running, stored files
