@@ -123,6 +123,7 @@ var arrows = []arrow{
 	{"internal/tui/list", "internal/tui/paint"},
 	{"internal/tui/mention", "internal/columns internal/tui/paint"},
 	{"internal/tui/pager", "internal/tui/match internal/tui/paint"},
+	{"internal/tui/guard", "internal/process internal/sandbox internal/terminal"}, // it starts perstack again
 
 	// The same program with lines only. It prints rows as the other commands do.
 	{"internal/tui/plain", values + "engine internal/tui internal/cli/lines internal/narrate internal/approval internal/terminal internal/wording"},

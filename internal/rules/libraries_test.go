@@ -17,7 +17,7 @@ var libraries = []struct {
 	{"golang.org/x/text", "internal/filename internal/columns", "Unicode forms of names, widths of characters"},
 	{"charm.land/bubbletea/v2", "internal/tui/...", "the screen and the keys of the full-screen program"},
 	{"github.com/clipperhouse/uax29", "internal/columns", "where one character ends and the next begins, as the terminal library sees it"},
-	{"golang.org/x/sys", "internal/filelock internal/opendir internal/workspace/... internal/sandbox/... internal/owner internal/protect store/file internal/cli/answers internal/cli/host internal/cli/prompt internal/tui/plain", "system calls"},
+	{"golang.org/x/sys", "internal/filelock internal/opendir internal/workspace/... internal/sandbox/... internal/owner internal/protect store/file internal/cli/answers internal/cli/host internal/cli/prompt internal/tui/plain internal/tui/guard", "system calls"},
 	{"golang.org/x/net/publicsuffix", "internal/netaddr", "below which domains anybody can have a name"},
 	{"golang.org/x/net/http/httpproxy", "internal/egress", "which proxy the user configured for an address"},
 	{"golang.org/x/mod", "internal/manifest", "comparing versions"},

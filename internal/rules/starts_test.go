@@ -21,6 +21,7 @@ const (
 // policy to a sandbox.Supervisor.
 var starters = map[string]string{
 	"internal/sandbox/init_unix.go":            "starts perstack itself, as the supervisor process",
+	"internal/sandbox/again_unix.go":           "starts perstack itself, as the full-screen program beside its guard",
 	"internal/sandbox/serve_unix.go":           "starts a program, or perstack itself, for a request with a policy",
 	"internal/sandbox/confine_linux.go":        "becomes a program, after its policy was applied",
 	"internal/sandbox/os_windows.go":           "starts a program, whose policy was checked",

@@ -219,8 +219,11 @@ func (term *Terminal) draw(chunk []byte) {
 	term.output = append(term.output, chunk...)
 	from := max(0, drawn-len(endMark))
 	if i := bytes.Index(term.output[from:], []byte(endMark)); i >= 0 {
-		term.output, term.drained = term.output[:from+i], true
-		chunk = term.output[min(drawn, from+i):]
+		// What follows was written by a process that outlived the program.
+		before, after := term.output[:from+i], slices.Clone(term.output[from+i+len(endMark):])
+		chunk = append(slices.Clone(before[min(drawn, from+i):]), "\x1b\\"...)
+		chunk = append(chunk, after...)
+		term.output, term.drained = append(before, after...), true
 	}
 	_, _ = term.emulator.Write(chunk)
 	if !term.modes[ansi.ModeSynchronizedOutput] || term.drained {
@@ -370,6 +373,9 @@ func (term *Terminal) Termios() (mode unix.Termios, err error) {
 	})
 	return mode, err
 }
+
+// TTY returns the path of the terminal.
+func (term *Terminal) TTY() string { return term.tty.Name() }
 
 // SetTermios changes them, as a shell does between two programs.
 func (term *Terminal) SetTermios(mode unix.Termios) error {

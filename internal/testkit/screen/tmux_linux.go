@@ -221,6 +221,10 @@ func (x *Tmux) TTY() string {
 	return strings.Join(x.command("display-message -p '#{pane_tty}'"), "")
 }
 
+// lookAgain is how often a wait looks at the screen. tmux does not tell of the last output of a program
+// that has ended.
+const lookAgain = 100 * time.Millisecond
+
 // WaitFor waits for a screen on which the condition holds.
 func (x *Tmux) WaitFor(what string, holds func(Screen) bool) Screen {
 	x.t.Helper()
@@ -233,6 +237,7 @@ func (x *Tmux) WaitFor(what string, holds func(Screen) bool) Screen {
 		}
 		select {
 		case <-x.written:
+		case <-time.After(lookAgain):
 		case <-late.C:
 			x.t.Fatalf("not within %v: %s\n%v", patience, what, s)
 		}
