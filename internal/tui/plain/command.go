@@ -324,9 +324,13 @@ func (s *session) detail(r narrate.Row) error {
 	if len(r.Args) > 0 {
 		text = append(text, "Arguments:", string(r.Args))
 	}
-	text = append(text, "Result:", r.Output)
+	number, _, err := s.readRecord(r.Event)
+	if err != nil {
+		return err
+	}
+	text = append(text, fmt.Sprintf("Record: %d", number), "Result:", r.Output)
 	s.say("Tool", strings.Join(text, "\n"))
-	return s.record(r.Event)
+	return nil
 }
 
 func (s *session) search(text string) error {

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,7 +154,7 @@ func (s *session) jobs(title, filter string, choose func(tui.Job) error) error {
 	m := &menu{}
 	var chosen []tui.Job
 	for _, j := range jobs {
-		text := strings.Join([]string{short(j.ID), j.Expert, s.jobFacts(j), wording.CutRunes(terminal.CleanLine(j.Query), 60, "...")}, ", ")
+		text := strings.Join([]string{cmp.Or(j.Prefix, short(j.ID)), j.Expert, s.jobFacts(j), wording.CutRunes(terminal.CleanLine(j.Query), 60, "...")}, ", ")
 		if !has(text+" "+j.ID, filter) {
 			continue
 		}
@@ -278,17 +279,22 @@ func (s *session) events(filter string) error {
 
 // record shows a record of the journal.
 func (s *session) record(eventID string) error {
-	type found struct {
-		number int64
-		line   []byte
-	}
-	r, err := await(s, func(ctx context.Context) (found, error) {
-		n, l, err := s.opts.Project.Record(ctx, s.job, eventID)
-		return found{n, l}, err
-	})
+	number, text, err := s.readRecord(eventID)
 	if err != nil {
 		return err
 	}
-	s.say(fmt.Sprintf("Record %d", r.number), string(r.line))
+	s.say(fmt.Sprintf("Record %d", number), string(text))
 	return nil
+}
+
+func (s *session) readRecord(eventID string) (number int64, text []byte, err error) {
+	type found struct {
+		number int64
+		text   []byte
+	}
+	r, err := await(s, func(ctx context.Context) (found, error) {
+		n, text, err := s.opts.Project.Record(ctx, s.job, eventID)
+		return found{n, text}, err
+	})
+	return r.number, r.text, err
 }

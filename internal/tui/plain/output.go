@@ -109,7 +109,7 @@ func (s *session) label(r narrate.Row) string {
 		return of("Approval")
 	case narrate.Failure:
 		return of("Error")
-	case narrate.Start, narrate.Definition, narrate.Container, narrate.Image:
+	case narrate.Definition, narrate.Container, narrate.Image:
 		return "Note"
 	}
 	if r.Label != "" {
