@@ -60,7 +60,11 @@ func keyTable(t *testing.T) string {
 			for i, k := range a.keys {
 				labels[i] = "`" + keyLabel(k) + "`"
 			}
-			if len(labels) == 0 {
+			switch {
+			case len(labels) > 0:
+			case a.do != nil:
+				labels = []string{"`Ctrl-P` and its name"}
+			default:
 				labels = []string{"letters"}
 			}
 			fmt.Fprintf(&out, "| %s | %s | %s |\n", where, strings.Join(labels, ", "), a.text)
