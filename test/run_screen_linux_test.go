@@ -121,7 +121,8 @@ func TestRunResize(t *testing.T) {
 			}
 			s := d.WaitForText("completed in")
 			all := strings.Join(s.Lines(), "\n")
-			if strings.Contains(all, "answering") || strings.Count(all, "writer · ") != 1 || strings.Count(strings.Join(strings.Fields(all), " "), "Words that fill") != 12 {
+			// tmux moves the first line out of sight when it breaks lines.
+			if strings.Contains(all, "answering") || name == "emulator" && strings.Count(all, "writer · ") != 1 || strings.Count(strings.Join(strings.Fields(all), " "), "Words that fill") != 12 {
 				t.Errorf("%v", s)
 			}
 		})
@@ -158,9 +159,7 @@ func TestRunEnds(t *testing.T) {
 		s, term := start(t)
 		term.Send(screen.CtrlZ)
 		term.WaitForStop()
-		if now := term.Screen(); now.Contains("└ compiling") {
-			t.Errorf("the region is left:\n%v", now)
-		}
+		term.WaitForGone("└ compiling") // what was written before may still be on its way
 		term.Continue()
 		term.WaitForText("└ compiling")
 		s.write("continue", "")
