@@ -60,6 +60,8 @@ type Options struct {
 	// Label returns the word that a row begins with, such as "Tool" or the name of an Expert. It
 	// takes the place of bullets, colours and indentation: labels.go. Nothing is drawn again then.
 	Label func(narrate.Row) string
+	// Times says how long calls took.
+	Times bool
 	// Live prints what stays above a region that shows the rest: short rows, with times.
 	Live bool
 	// Redact takes secrets out of text; nil leaves it. Events hold none but those that

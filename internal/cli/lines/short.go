@@ -64,7 +64,7 @@ func pad(label string) string {
 
 // took says how long a call took; "" if that is not known or not wanted.
 func (p *Printer) took(r narrate.Row) string {
-	if !p.opts.Live || r.Kind != narrate.Tool || r.Began == 0 || r.State == narrate.Running {
+	if !p.opts.Live && !p.opts.Times || r.Kind != narrate.Tool || r.Began == 0 || r.State == narrate.Running {
 		return ""
 	}
 	return spanText(r.At - r.Began)

@@ -15,10 +15,11 @@ import (
 	"github.com/perstack-go/perstack/store/memory"
 )
 
-// rowsOf returns the first lines of the rows in a transcript.
+// rowsOf returns the first lines of the rows in a transcript, without times.
 func rowsOf(out string) (rows []string) {
 	for l := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(l), "● "); ok {
+			name, _, _ = strings.Cut(name, "   ")
 			rows = append(rows, name)
 		}
 	}

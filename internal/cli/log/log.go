@@ -167,6 +167,7 @@ run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is complete and unchanged")
 	for flag, completion := range map[string]cobra.CompletionFunc{
 		"type": cobra.FixedCompletions(typeNames(), cobra.ShellCompDirectiveNoFileComp), "job": opts.complete, "run": opts.completeRun, "checkpoint": opts.completeCheckpoint,
+		"filter": cobra.NoFileCompletions, "step": cobra.NoFileCompletions, "context": cobra.NoFileCompletions, "take": cobra.NoFileCompletions, "offset": cobra.NoFileCompletions,
 	} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
 			panic(err) // only for a flag that does not exist

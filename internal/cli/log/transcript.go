@@ -42,6 +42,7 @@ func (o *Options) lineOptions() lines.Options {
 		Texts:    true,
 		Whole:    o.Verbose,
 		Markdown: true,
+		Times:    true,
 		Redact:   o.Host.Secrets.Redact,
 	}
 }
