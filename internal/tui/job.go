@@ -152,6 +152,9 @@ func (c *chat) ended(err error) tea.Cmd {
 		c.transcript.pager.Remove("stream-" + id)
 		delete(c.transcript.streams, id)
 	}
+	if w.stopped {
+		c.p.notice = notice{} // it said that the job is being stopped
+	}
 	if err != nil {
 		c.transcript.fail(err)
 	}

@@ -1,0 +1,102 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	emulator "github.com/perstack-go/perstack/internal/testkit/screen"
+	"github.com/perstack-go/perstack/internal/tui/paint"
+)
+
+// shownProgram says that this test program is the full-screen program, for a terminal.
+const shownProgram = "PERSTACK_TEST_TUI"
+
+func TestMain(m *testing.M) {
+	emulator.Init()
+	if os.Getenv(shownProgram) == "" {
+		os.Exit(m.Run())
+	}
+	project := &fakeProject{run: func(ctx context.Context, task Task, a Asker, yield func(event.Event, error) bool) {
+		start := happened("R", 1, event.StartRun{InputMessages: []*event.Message{says(event.UserMessage, task.Query)}})
+		yield(start, nil)
+		yes, err := a.Confirm(ctx, "Is this a test?")
+		if err != nil {
+			yield(happened("R", 1, event.StopRunByInterrupt{}), nil)
+			return
+		}
+		yield(happened("R", 1, event.CompleteRun{NewMessage: says(event.ExpertMessage, fmt.Sprintf("It is **%v**.", yes))}), nil)
+	}}
+	result, err := Run(context.Background(), Options{
+		Project: project, Name: "trip", In: os.Stdin, Out: os.Stdout, Environ: os.Environ(), Palette: paint.Palette{Color: true, Unicode: true}, Entry: EntryChat, Expert: "lead",
+	})
+	fmt.Printf("job %q, error %v\n", result.Job, err)
+}
+
+func inTerminal(t *testing.T) *emulator.Terminal {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path)
+	cmd.Env = emulator.Environ(shownProgram + "=1")
+	return emulator.Start(t, cmd, 80, 24)
+}
+
+// The program runs in a real terminal, and leaves it as it was.
+func TestTerminal(t *testing.T) {
+	term := inTerminal(t)
+	if s := term.WaitForText("F1 help"); !s.AltScreen || !s.BracketedPaste || s.Mouse {
+		t.Errorf("%s", s)
+	}
+	term.Send(emulator.Ctrl('g'))
+	term.WaitFor("the mouse", func(s emulator.Screen) bool { return s.Mouse })
+	term.Send(emulator.Ctrl('g'))
+	term.Send("a test")
+	term.WaitForText("> a test")
+	term.Send(emulator.Enter)
+	term.WaitForText("Is this a test?")
+	term.WaitForText("00:01") // a question takes keys when it was on the screen for a while
+	term.Send(emulator.Tab)
+	term.WaitForText("Esc back")
+	term.WaitForText("00:02") // and an answer comes alone
+	term.Send("y")
+	term.WaitForText("It is true.")
+	term.Send(emulator.CtrlC)
+	term.WaitForText("Ctrl-C again quits")
+	term.Send(emulator.CtrlC)
+	if s := term.WaitForText(`job "r58pyt00", error <nil>`); s.AltScreen || s.Mouse || s.BracketedPaste || !s.CursorVisible || len(s.Keyboard) > 0 {
+		t.Errorf("%s", s)
+	}
+}
+
+// Ctrl-C while a job runs stops and saves it. Then the program can be left.
+func TestTerminalStops(t *testing.T) {
+	term := inTerminal(t)
+	term.WaitForText("F1 help")
+	term.Send("go" + emulator.Enter)
+	term.WaitForText("Is this a test?")
+	term.Send(emulator.CtrlC)
+	term.WaitForText("interrupted")
+	if s := term.WaitForText("Enter resumes"); strings.Contains(s.Text(), "Is this a test?") {
+		t.Errorf("%s", s)
+	}
+	term.Send(emulator.CtrlC) // the second one
+	term.WaitForText(`job "r58pyt00", error <nil>`)
+}
+
+func TestTerminalResize(t *testing.T) {
+	term := inTerminal(t)
+	term.WaitForText("F1 help")
+	term.Resize(30, 8)
+	term.WaitForText("perstack needs 40x10")
+	term.Resize(100, 30)
+	term.WaitForText("F1 help")
+	term.Send(emulator.CtrlC + emulator.CtrlC)
+	term.WaitForText("error <nil>")
+}
