@@ -272,7 +272,7 @@ func (b *askBox) short(width, height int) (lines []paint.Line) {
 		lines = append(lines, body...)
 	} else {
 		text := "-- Approve?" + b.count() + " " + p.effect(b.ask.request.Approval)
-		for i, part := range columns.Wrap(text, width) {
+		for i, part := range fold(text, width) {
 			if i == max(height-1, 1) {
 				break
 			}
@@ -339,7 +339,7 @@ func (b *askBox) layout(width int) (lines []paint.Line) {
 		}
 		broken := columns.Break // everything can be seen
 		if b.ask.confirm != "" {
-			broken = columns.Wrap
+			broken = fold
 		}
 		for i, part := range broken(r.Text, max(width-4-len(head), 1)) {
 			lead := head

@@ -119,7 +119,7 @@ func (c *chat) attach(path, written string) tea.Cmd {
 			case c.input.Attachments() >= maxAttachments:
 				c.p.fail(fmt.Errorf("a message can have %d attachments", maxAttachments))
 			default:
-				_, err = c.input.AttachFor(written, label(a), a.Path)
+				_, err = c.input.AttachFor(written, c.p.cleanLine(label(a)), a.Path)
 				c.report(err)
 			}
 			return nil

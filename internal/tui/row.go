@@ -167,7 +167,7 @@ func (r *row) head(width int) []paint.Line {
 		return []paint.Line{r.right(paint.Join(first, paint.Text("  "+about, 0)), took, width)}
 	}
 	var lines []paint.Line // a command is wrapped, never cut in the middle
-	for i, part := range columns.Wrap(about, max(space, 10)) {
+	for i, part := range fold(about, max(space, 10)) {
 		if i == 0 {
 			lines = append(lines, r.right(paint.Join(first, paint.Text("  "+part, 0)), took, width))
 			continue
@@ -220,16 +220,25 @@ func (r *row) prose(text string, space int, isMarkdown bool) []paint.Line {
 
 // wrap lays out text from outside as lines.
 func (p *program) wrap(text string, space int) (lines []paint.Line) {
-	text = strings.Trim(strings.ReplaceAll(p.clean(text), "\t", "    "), "\n")
+	text = strings.Trim(p.clean(text), "\n")
 	if text == "" {
 		return nil
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		for _, part := range columns.Wrap(line, max(space, 1)) {
+		for _, part := range fold(line, space) {
 			lines = append(lines, paint.Text(part, 0))
 		}
 	}
 	return lines
+}
+
+// fold breaks a line between words, and a word that is too long anywhere.
+func fold(line string, space int) (parts []string) {
+	space = max(space, 1)
+	for _, part := range columns.Wrap(strings.ReplaceAll(line, "\t", "    "), space) {
+		parts = append(parts, columns.Break(part, space)...)
+	}
+	return parts
 }
 
 // cutLines leaves the first lines, and counts the rest.
