@@ -138,6 +138,9 @@ func FuzzStream(f *testing.F) {
 				if d := cmp.Diff(Render(done, o), append(got[:len(got):len(got)], s.Open()...)); d != "" {
 					t.Errorf("open after %q (-whole +stream):\n%s", done, d)
 				}
+				if d := cmp.Diff(Render(source, o), append(got[:len(got):len(got)], s.OpenWith(rest)...)); d != "" {
+					t.Errorf("open after %q, with the rest (-whole +stream):\n%s", done, d)
+				}
 			}
 		}
 		got = append(got, s.Close()...)

@@ -234,8 +234,11 @@ func (p Phase) isGeneration() bool { return p == Asking || p == Thinking || p ==
 // calling names the call that runs, if there is one alone.
 func (b *batch) calling(set func(Phase, string)) {
 	what, running := "", 0
-	for _, c := range b.run.calls {
-		if c.added && c.row.State == Running && c.row.Kind == Tool {
+	for id, c := range b.run.inFlight {
+		switch {
+		case c.row.State != Running:
+			delete(b.run.inFlight, id)
+		case c.row.Kind == Tool:
 			what, running = c.row.Label, running+1
 		}
 	}

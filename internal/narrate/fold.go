@@ -38,6 +38,7 @@ type run struct {
 	task      string
 	remark    string // what was said with the calls of this turn, if it was not shown yet
 	calls     map[string]*call
+	inFlight  map[string]*call  // of the calls, those that were started; one that has ended is removed later
 	leaving   map[string]string // questions about leaving the sandbox, by digest
 	delegates map[string]*call  // that delegates work on; nil once all have returned
 	settling  bool              // all delegates that are known have returned

@@ -105,6 +105,10 @@ func (b *batch) startTool(callID string) {
 	}
 	r.State, r.Began = Running, b.event.Timestamp
 	b.update(c, r)
+	if b.run.inFlight == nil {
+		b.run.inFlight = make(map[string]*call)
+	}
+	b.run.inFlight[callID] = c
 }
 
 // note shows what a running call reports about itself.

@@ -356,3 +356,45 @@ func TestRowsUpAndDown(t *testing.T) {
 		t.Errorf("%v of %d rows", down, len(e.rows()))
 	}
 }
+
+// A path becomes a chip wherever it stands, and the cursor stays where it is in the text.
+func TestAttachFor(t *testing.T) {
+	for _, tt := range []struct {
+		before, text, want string
+		there              bool
+	}{
+		{"see @a.png |", "@a.png", "see [image a] |", true},
+		{"see @a.png now|", "@a.png", "see [image a] now|", true},
+		{"|see @a.png", "@a.png", "|see [image a]", true},
+		{"@a.png and @a.png|", "@a.png", "@a.png and [image a]|", true},
+		{"see @a.p|ng", "@a.png", "see [image a]|", true},
+		{"see @b.png|", "@a.png", "see @b.png|", false},
+		{"see|", "", "see|", false},
+	} {
+		e := at(t, tt.before)
+		there, err := e.AttachFor(tt.text, "image a", "id")
+		if err != nil || there != tt.there || state(e) != tt.want {
+			t.Errorf("%q: %q, %v, %v", tt.before, state(e), there, err)
+		}
+		if want := map[bool]int{true: 1}[tt.there]; e.Attachments() != want {
+			t.Errorf("%q has %d attachments", tt.before, e.Attachments())
+		}
+	}
+}
+
+// A draft that is restored has its chips, and later changes are apart from it.
+func TestDraft(t *testing.T) {
+	e := at(t, "see |")
+	if err := e.Attach("image a", "@a.png", "id"); err != nil {
+		t.Fatal(err)
+	}
+	d, want := e.Draft(), e.Message()
+	e.Take()
+	if err := e.Attach("image b", "@b.png", "other"); err != nil {
+		t.Fatal(err)
+	}
+	e.Restore(d)
+	if diff := cmp.Diff(want, e.Message()); diff != "" || state(e) != "see [image a]|" {
+		t.Errorf("%s\n%s", state(e), diff)
+	}
+}
