@@ -2,6 +2,7 @@ package file
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,8 +45,24 @@ func TestAdoptRefused(t *testing.T) {
 	}
 	mustClose(t, writer)
 	writeFile(t, to.path(journalName), nil)
-	if moved, err := to.Adopt(t.Context(), from); err == nil || !strings.Contains(err.Error(), "job1 was not moved: this project has a job of that id, too; move "+filepath.Join(from.dir, jobsName, "job1")) || len(moved) > 0 {
+	if moved, err := to.Adopt(t.Context(), from); err == nil || !strings.Contains(err.Error(), "job1 cannot be moved: this project has a job of that id, too; delete one of them, or move "+filepath.Join(from.dir, jobsName, "job1")) || len(moved) > 0 {
 		t.Errorf("when both have it: %q, %v", moved, err)
+	}
+	count(t, from)
+}
+
+// If one job cannot be moved, none is. An error does not name thousands of them.
+func TestAdoptAllOrNone(t *testing.T) {
+	from, _, _ := sampleJob(t)
+	to := New(filepath.Join(filepath.Dir(from.dir), "to"), nil)
+	for i := range 12 {
+		name := fmt.Sprintf("both%02d", i)
+		writeFile(t, filepath.Join(from.dir, jobsName, name, journalName), nil)
+		writeFile(t, filepath.Join(to.dir, jobsName, name, journalName), nil)
+	}
+	moved, err := to.Adopt(t.Context(), from)
+	if err == nil || len(moved) > 0 || strings.Count(err.Error(), "this project has a job") != 10 || !strings.HasSuffix(err.Error(), "\nand 2 more jobs cannot be moved") {
+		t.Errorf("%q, %v", moved, err)
 	}
 	count(t, from)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/protect"
 	"github.com/perstack-go/perstack/internal/state"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -39,8 +41,9 @@ func newAdopt(h *host.Host, runF func(context.Context, *AdoptOptions) error) *co
 with the path that the project had before. perstack log --all shows the paths of all
 projects that have a history.
 
-The old path must not exist any more: a project that is still there keeps its history.
-A job that is running is not moved. The data of skills and the stored files come along.
+The old path must not exist any more, or be an empty directory: a project that is still there
+keeps its history. If a job is running, or if this project has a job of the same id, nothing
+is moved. The data of skills and the stored files come along.
 
 A job that worked in the old path is continued in the new one only if you say so, once:
 with --workspace and --move-workspace.`,
@@ -85,8 +88,11 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(old.Path); err == nil {
-		return host.Usagef("%s still exists, so its history stays with it", old.Path)
+	if old.Path == project.Path {
+		return host.Usagef("%s is this project, which has its history", terminal.CleanLine(old.Path))
+	}
+	if err := checkGone(old.Path); err != nil {
+		return err
 	}
 	projects, err := dir.Projects()
 	if err != nil {
@@ -94,6 +100,10 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	}
 	if !slices.Contains(projects, old) {
 		return host.Usagef("there is no history of %s; perstack log --all lists the projects that have one", old.Path)
+	}
+	from, to := file.New(old.State, nil), file.New(project.State, nil)
+	if err := to.CheckAdopt(ctx, from); err != nil {
+		return fmt.Errorf("%w\nnothing was moved", err)
 	}
 	// First, so that a job which was moved can be continued whatever happens next.
 	if err := project.Adopt(old); err != nil {
@@ -109,7 +119,7 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 	if err := snapshot.Adopt(files(project), files(old)); err != nil {
 		return err
 	}
-	moved, err := file.New(project.State, nil).Adopt(ctx, file.New(old.State, nil))
+	moved, err := to.Adopt(ctx, from)
 	if len(moved) > 0 || err == nil {
 		text := fmt.Sprintf("Moved %s of %s to %s\n", wording.Count(len(moved), "job"), terminal.CleanLine(old.Path), terminal.CleanLine(project.Path))
 		if len(moved) > 0 {
@@ -125,6 +135,27 @@ func adopt(ctx context.Context, opts *AdoptOptions) error {
 		return err
 	}
 	return old.Forget()
+}
+
+// checkGone returns an error if a project is still in its old place. An empty directory is what a move
+// of everything in it leaves.
+func checkGone(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return host.Usagef("whether %s still exists cannot be found out: %w", terminal.CleanLine(path), err)
+	}
+	if info.IsDir() {
+		if names, err := os.ReadDir(path); err == nil && len(names) == 0 {
+			return nil
+		}
+	}
+	if _, err := os.Stat(filepath.Join(path, manifest.FileName)); err == nil {
+		return host.Usagef("%s still is a project with a perstack.toml, so its history stays with it", terminal.CleanLine(path))
+	}
+	return host.Usagef("%s still exists, so its history stays with it; if the project was moved, move or remove what is left there first", terminal.CleanLine(path))
 }
 
 // complete offers the projects that have a history and are gone.
