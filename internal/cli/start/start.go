@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/tui"
+	"github.com/perstack-go/perstack/internal/tui/guard"
 	"github.com/perstack-go/perstack/internal/tui/paint"
 	"github.com/perstack-go/perstack/internal/tui/plain"
 	"github.com/perstack-go/perstack/store"
@@ -95,7 +96,13 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	h := o.Jobs.Host
 	in, out := h.Terminal()
-	return o.runScreen(ctx, in, out, nil)
+	code, err := guard.Run(ctx, guard.Options{
+		In: in, Out: out, Err: h.Stderr, Environ: h.Environ, Hint: h.Command + " start shows the jobs that can be resumed",
+	}, func(ctx context.Context, hint func(string)) error { return o.runScreen(ctx, in, out, hint) })
+	if err == nil && code != host.ExitOK {
+		err = host.Exit(code)
+	}
+	return err
 }
 
 // whyPlain says why nothing is drawn; "" if it is.

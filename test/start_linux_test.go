@@ -1,0 +1,142 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/screen"
+)
+
+// A session is a project that perstack start is used with.
+type session struct{ *consenting }
+
+// newSession has an Expert that answers as the cassette says, at fixed times and with fixed names.
+func newSession(t *testing.T, config, cassette string) *session {
+	t.Helper()
+	s := &session{newConsenting(t)}
+	if err := os.Mkdir(filepath.Join(s.dir, "trip"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.dir = filepath.Join(s.dir, "trip") // the screen shows the name
+	home := t.TempDir()
+	s.env = screen.Environ("HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_STATE_HOME="+filepath.Join(home, "state"), "PERSTACK_TEST_FIXED=1")
+	s.write("perstack.toml", "[provider]\nproviderName = \"replay\"\nsetting = { cassette = \"cassette.toml\" }\n"+config)
+	s.write("cassette.toml", cassette)
+	return s
+}
+
+func (s *session) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("perstack", append([]string{"start"}, args...)...)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	return cmd
+}
+
+// guarded returns the process that draws: the child of the one that was started.
+func guarded(t *testing.T, guard int) int {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", guard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range tasks { // the child belongs to the thread that started it
+		list, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, pid := range strings.Fields(string(list)) {
+			if n, err := strconv.Atoi(pid); err == nil {
+				return n
+			}
+		}
+	}
+	t.Fatal("perstack start has no second process")
+	return 0
+}
+
+const writer = "[experts.writer]\ndescription = \"writes\"\ninstruction = \"Write.\"\n"
+
+// However the program ends, the terminal is as it was, and the job can be resumed.
+func TestStartEnds(t *testing.T) {
+	const cassette = "[[turn]]" + waits + "[[turn]]\ntext = \"All is done.\"\n"
+	begin := func(t *testing.T) (*session, *screen.Terminal) {
+		s := newSession(t, writer, cassette)
+		term := screen.Start(t, s.command("writer", "Compile it"), 80, 24)
+		term.WaitForStart()
+		if shown := term.WaitForText("compiling"); !shown.AltScreen {
+			t.Errorf("the screen is not that of a program:\n%v", shown)
+		}
+		return s, term
+	}
+	resume := func(t *testing.T, s *session) {
+		t.Helper()
+		s.write("continue", "")
+		term := screen.Start(t, s.command("--continue"), 80, 24)
+		term.WaitForText("Compile it")
+		term.Send("Continue" + screen.Enter)
+		term.WaitForText("All is done.")
+		term.Send(screen.CtrlC)
+		term.Send(screen.CtrlC)
+		if code, _ := term.WaitRestored(); code != 0 {
+			t.Errorf("exit code %d:\n%v", code, term.Screen())
+		}
+	}
+	t.Run("killed", func(t *testing.T) {
+		s, term := begin(t)
+		if err := syscall.Kill(guarded(t, term.Pid()), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := term.WaitRestored(); code != 137 {
+			t.Errorf("exit code %d", code)
+		}
+		if got := strings.Join(term.Screen().Lines(), ""); !strings.HasPrefix(got, "perstack: the full-screen program was killed (SIGKILL); return to the job with:") {
+			t.Errorf("%q", got)
+		}
+		resume(t, s)
+	})
+	for name, test := range map[string]struct {
+		signal syscall.Signal
+		code   int
+	}{"terminated": {syscall.SIGTERM, 143}, "hung up": {syscall.SIGHUP, 129}} {
+		t.Run(name, func(t *testing.T) {
+			s, term := begin(t)
+			if err := syscall.Kill(term.Pid(), test.signal); err != nil {
+				t.Fatal(err)
+			}
+			if code, _ := term.WaitRestored(); code != test.code {
+				t.Errorf("exit code %d, want %d:\n%v", code, test.code, term.Screen())
+			}
+			resume(t, s)
+		})
+	}
+	t.Run("suspended", func(t *testing.T) {
+		s, term := begin(t)
+		for range 2 {
+			term.Send(screen.CtrlZ)
+			term.WaitForStop()
+			term.WaitFor("the screen is left", func(s screen.Screen) bool { return !s.AltScreen })
+			term.CheckRestored()
+			term.Continue()
+			term.WaitFor("the screen is back", func(s screen.Screen) bool { return s.AltScreen && s.Contains("compiling") })
+		}
+		s.write("continue", "")
+		term.WaitForText("All is done.")
+		term.Send(screen.CtrlC)
+		term.Send(screen.CtrlC)
+		if code, _ := term.WaitRestored(); code != 0 {
+			t.Errorf("exit code %d:\n%v", code, term.Screen())
+		}
+	})
+	t.Run("wrong usage", func(t *testing.T) {
+		s := newSession(t, writer, cassette)
+		term := screen.Start(t, s.command("nobody"), 80, 24)
+		if code, _ := term.WaitRestored(); code != 2 || !term.Screen().Contains("nobody") || strings.Contains(term.Output(), "\x1b") {
+			t.Errorf("exit code %d:\n%v", code, term.Screen())
+		}
+	})
+}
