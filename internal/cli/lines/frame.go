@@ -225,6 +225,8 @@ func (l *Live) phase() string {
 		}
 	}
 	switch {
+	case l.stopping():
+		return "stopping"
 	case l.image != nil:
 		return "preparing the image " + clockText(l.now()-l.began)
 	case len(active) > 1:

@@ -34,6 +34,7 @@ import (
 	"io"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/markdown"
 	"github.com/perstack-go/perstack/internal/narrate"
 )
 
@@ -79,6 +80,8 @@ type Printer struct {
 	image    watch             // of the image that is made
 	making   bool              // something was said about it
 	out      bytes.Buffer      // the lines of the current event
+	// arrived returns the lines of a text that was laid out while it was written; nil if none was.
+	arrived func(r narrate.Row, text string, width int) ([]markdown.Line, bool)
 }
 
 // New returns a Printer that prints to w.

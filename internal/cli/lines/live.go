@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/markdown"
 	"github.com/perstack-go/perstack/internal/narrate"
 )
 
@@ -23,6 +24,8 @@ type LiveOptions struct {
 	Size func() (columns, rows int)
 	// Now is the clock of the job.
 	Now func() time.Time
+	// Done is closed when the job is told to stop; nil for never.
+	Done <-chan struct{}
 	// Sandbox says where programs run, for the first line.
 	Sandbox string
 }
@@ -63,6 +66,7 @@ type Live struct {
 type liveRun struct {
 	status  narrate.Run
 	stream  *stream       // what its model is writing; nil between generations
+	written *stream       // what it wrote last; the row of it can follow
 	running []narrate.Row // tools and skills
 }
 
@@ -79,6 +83,7 @@ const (
 func NewLive(w io.Writer, o LiveOptions) *Live {
 	l := &Live{opts: o, region: region{w: w}, stop: make(chan struct{}), stopped: make(chan struct{})}
 	l.printer = New(&l.printed, Options{Color: o.Color, Verbose: o.Verbose, Redact: o.Redact, Markdown: true, Live: true})
+	l.printer.arrived = l.arrived
 	l.resumed.L = &l.mu
 	l.began = l.now()
 	l.resize()
@@ -224,8 +229,20 @@ func (b *besideWriter) Write(data []byte) (int, error) {
 	l.show("")
 	n, err := b.w.Write(data)
 	l.unended = data[len(data)-1] != '\n'
-	l.show("")
+	if !l.stopping() { // else it can be the last line before the process ends
+		l.show("")
+	}
 	return n, err
+}
+
+// stopping reports whether the job was told to stop.
+func (l *Live) stopping() bool {
+	select {
+	case <-l.opts.Done:
+		return true
+	default:
+		return false
+	}
 }
 
 // row takes in a row: it is printed, or it runs.
@@ -270,11 +287,21 @@ func (l *Live) runAt(id string) *liveRun {
 	return l.runs[i]
 }
 
+// arrived returns the lines of a text that was streamed before.
+func (l *Live) arrived(r narrate.Row, text string, width int) ([]markdown.Line, bool) {
+	run := l.runAt(r.Run)
+	s := run.written
+	if run.written = nil; s == nil || s.kind != narrate.Message {
+		return nil, false
+	}
+	return s.finish(text, width)
+}
+
 // text takes in what a model writes.
 func (l *Live) text(s narrate.Stream) {
 	run := l.runAt(s.Run)
 	if s.Ended {
-		run.stream = nil
+		run.written, run.stream = run.stream, nil
 		return
 	}
 	if run.stream == nil || run.stream.kind != s.Kind {

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/charmbracelet/x/vt"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/columns"
+	"github.com/perstack-go/perstack/internal/markdown"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/rawjson"
 )
@@ -386,5 +388,104 @@ func TestFigures(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// An answer looks the same whether it was streamed or came at once, and its finished blocks are laid out
+// when they arrive.
+func TestStreamedAnswer(t *testing.T) {
+	const answer = "# Title\n\nA paragraph with **bold** text that is long enough to be wrapped in sixty columns.\n\n- one\n- two\n\n```\ncode 日本\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe end"
+	finished := timed(0, says(answer))
+	at, once := newLive(t, 60, 40, LiveOptions{})
+	feed(t, at, append(begun(), finished)...)
+	want := once.text()
+	for _, size := range []int{1, 3, 7, 1000} {
+		l, screen := newLive(t, 60, 40, LiveOptions{})
+		feed(t, l, begun()...)
+		for rest := []rune(answer); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+			feed(t, l, delta(string(rest[:min(size, len(rest))])))
+		}
+		if screen.resize(61, 40); size == 7 { // laid out again
+			feed(t, l)
+		}
+		screen.resize(60, 40)
+		feed(t, l, finished)
+		if got := screen.text(); got != want {
+			t.Errorf("in pieces of %d:\n%s\nwant\n%s", size, got, want)
+		}
+	}
+	l, screen := newLive(t, 60, 40, LiveOptions{})
+	feed(t, l, append(begun(), delta(answer))...)
+	l.mu.Lock()
+	l.runs[0].stream.lines[0] = markdown.Line{{Text: "Not laid out again"}}
+	l.mu.Unlock()
+	feed(t, l, finished)
+	if text := screen.text(); !strings.Contains(text, "\nNot laid out again\n") || strings.Contains(text, "Title") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A job that was told to stop says so, and a process that ends at once leaves no region behind.
+func TestStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan struct{})
+		l, screen := newLive(t, 60, 20, LiveOptions{Done: done})
+		feed(t, l, append(begun(), delta("Some text "))...)
+		close(done)
+		fmt.Fprintln(l.Writer(screen), "perstack: quit at once")
+		if text := screen.text(); strings.Contains(text, "⠋") || strings.Contains(text, "Some text") {
+			t.Errorf("%s", text)
+		}
+		time.Sleep(Frame)
+		synctest.Wait()
+		if text := screen.text(); !strings.Contains(text, "Some text\n⠋ stopping") {
+			t.Errorf("%s", text)
+		}
+		l.Close()
+	})
+}
+
+// obeyed finds everything that a terminal obeys, but for what the region needs.
+var obeyed = regexp.MustCompile("\x1b\\[(J|K|[0-9]+A|[0-9;]*m)|\r\n|\r")
+
+// Whatever fields of events contain: a terminal is told nothing but to draw the region.
+func TestLiveIsSafe(t *testing.T) {
+	half, valid := 0.5, strings.ToValidUTF8(hostile, "")
+	l, screen := newLive(t, 80, 24, LiveOptions{Color: true, Verbose: true, Sandbox: hostile})
+	call := func(id, skill string) event.ToolCall {
+		return event.ToolCall{ID: id, SkillName: skill, ToolName: hostile, Args: rawjson.Value(marshal(object{"command": valid, "path": valid, valid: valid}))}
+	}
+	one, two := call("c1", event.BaseSkill), call("c2", hostile)
+	two.ToolName = "exec"
+	of := func(body event.Body) event.Event {
+		e := at("r", hostile, body)
+		e.JobID = hostile
+		return e
+	}
+	for _, body := range []event.Body{
+		event.DockerBuildProgress{Stage: hostile, Service: hostile, Message: hostile, Progress: &half},
+		event.InitializeRuntime{ExpertName: hostile, Model: hostile},
+		event.SkillStderr{SkillName: hostile, Message: hostile},
+		event.SkillStarting{SkillName: hostile, Command: hostile, Args: []string{hostile}},
+		event.StartRun{InputMessages: ask(hostile), Model: hostile},
+		event.StartGeneration{}, event.StreamReasoning{Delta: hostile + " "}, event.CompleteStreamingReasoning{Text: hostile},
+		event.StreamText{Delta: hostile + " "}, event.Retry{Reason: hostile, DelayMS: 1000},
+		event.StreamText{Delta: "\x1b"}, event.StreamText{Delta: "[2J \u202e "},
+		turn(hostile, hostile, one, two), event.StartToolCall{ToolCallID: "c1"}, event.StartToolCall{ToolCallID: "c2"},
+		event.ToolProgress{ToolCallID: "c1", Message: hostile}, event.ToolProgress{ToolCallID: "c2", Message: hostile},
+		ended(one, hostile), ended(two, marshal(object{"output": valid})),
+		event.ApprovalRequested{ToolCallID: "c3", Why: hostile},
+		event.StopRunByError{Error: event.Failure{Name: hostile, Message: hostile}},
+	} {
+		feed(t, l, of(body))
+	}
+	if err := l.Finish(Summary{Status: event.StatusStoppedByError, Again: hostile}); err != nil {
+		t.Fatal(err)
+	}
+	text := obeyed.ReplaceAllString(screen.output.String(), "\n")
+	if i := strings.IndexFunc(text, func(r rune) bool {
+		return r != '\n' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r))
+	}); i >= 0 {
+		t.Errorf("%q", text[max(i-80, 0):min(i+40, len(text))])
 	}
 }

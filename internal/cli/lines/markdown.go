@@ -33,15 +33,22 @@ func styleColour(style markdown.Style) (c colour) {
 // markdown lays out a text of a model. Secrets go before: a half that was wrapped would not be
 // known.
 func (p *Printer) markdown(t narrate.Text, before int) []line {
-	source := p.opts.Redact(terminal.Clean(t.Text))
-	var lines []line
-	for _, l := range markdown.Render(source, markdown.Options{Width: p.space(before)}) {
+	return p.cutProse(t, p.styled(markdown.Render(p.opts.Redact(terminal.Clean(t.Text)), markdown.Options{Width: p.space(before)})))
+}
+
+// styled colours lines that are laid out.
+func (p *Printer) styled(laid []markdown.Line) (lines []line) {
+	for _, l := range laid {
 		var text strings.Builder
 		for _, span := range l {
 			text.WriteString(p.paint(styleColour(span.Style), span.Text))
 		}
 		lines = append(lines, line{text.String(), plain})
 	}
+	return lines
+}
+
+func (p *Printer) cutProse(t narrate.Text, lines []line) []line {
 	if rest := len(lines) - bodyCut; p.show(t) == narrate.Prose && rest > 0 {
 		return more(lines[:bodyCut], rest)
 	}

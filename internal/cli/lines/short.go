@@ -6,7 +6,9 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/columns"
+	"github.com/perstack-go/perstack/internal/markdown"
 	"github.com/perstack-go/perstack/internal/narrate"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // This file lays out rows above a region. The user has just typed the query and watches the job, so
@@ -42,14 +44,23 @@ func (p *Printer) drawShort(r narrate.Row) bool {
 	case r.Depth == 0 && (r.Kind == narrate.Message || r.Kind == narrate.Result):
 		p.enter(r)
 		for _, t := range r.Body {
-			t.Show = narrate.Whole
-			for _, l := range p.markdown(t, 1) {
-				p.out.WriteString(p.paint(l.colour, l.text) + "\n")
+			for _, l := range p.styled(p.lay(r, p.opts.Redact(terminal.Clean(t.Text)), p.space(1))) {
+				p.out.WriteString(l.text + "\n")
 			}
 		}
 		return true
 	}
 	return false
+}
+
+// lay lays out a text of a model, or takes the lines that it was laid out in when it arrived.
+func (p *Printer) lay(r narrate.Row, text string, width int) []markdown.Line {
+	if p.arrived != nil {
+		if lines, ok := p.arrived(r, text, width); ok {
+			return lines
+		}
+	}
+	return markdown.Render(text, markdown.Options{Width: width})
 }
 
 const (

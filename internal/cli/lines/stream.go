@@ -59,3 +59,13 @@ func (s *stream) tail(width, n int, ascii bool) []markdown.Line {
 	all := append(s.lines[max(0, len(s.lines)-n):len(s.lines):len(s.lines)], open...)
 	return all[max(0, len(all)-n):]
 }
+
+// finish returns all lines of a text that is complete, if they are those of the stream; ok tells. Blocks
+// that were laid out while the text arrived are not laid out again.
+func (s *stream) finish(text string, width int) (lines []markdown.Line, ok bool) {
+	if s.laid == nil || s.width != width || strings.TrimSpace(s.text.String()+s.redact(s.word)) != strings.TrimSpace(text) {
+		return nil, false
+	}
+	lines = append(s.lines, s.laid.Write(s.redact(s.word))...)
+	return append(lines, s.laid.Close()...), true
+}

@@ -31,6 +31,7 @@ func (o *output) startLive(ctx context.Context, terminal io.Writer) bool {
 		Redact:  h.Secrets.Redact,
 		Size:    h.Size,
 		Now:     h.Source.Now,
+		Done:    ctx.Done(),
 		Sandbox: sandboxWords(&o.plan.spec),
 	})
 	back := func() {}
