@@ -339,8 +339,11 @@ func explicitFlag(r consent.Request) string {
 
 // CanConfirm reports whether there is a user to ask.
 func (h *Host) CanConfirm() bool {
-	return h.Confirmer != nil || h.StdinIsTerminal && h.StderrIsTerminal
+	return h.Confirmer != nil || h.CanAsk()
 }
+
+// CanAsk reports whether a user is at a terminal, and wants to be asked.
+func (h *Host) CanAsk() bool { return h.StdinIsTerminal && h.StderrIsTerminal && !h.NoInput }
 
 // Confirm asks a question on the terminal, or through the Confirmer.
 func (h *Host) Confirm(ctx context.Context, question string, args ...any) (bool, error) {

@@ -52,6 +52,8 @@ type Host struct {
 
 	// Yes is the flag --yes: the user confirms what would be asked.
 	Yes bool
+	// NoInput is the flag --no-input: nothing is asked on the terminal.
+	NoInput bool
 	// RemotePolicy changes how a remote configuration is fetched; nil for public servers. It is
 	// for tests.
 	RemotePolicy func(*egress.Policy)

@@ -1,6 +1,9 @@
-// Package prompt asks the user on a terminal whether a tool call is carried out.
+// Package prompt asks the user on a terminal: whether a tool call is carried out, what an Expert wants
+// to know, and what it should do.
 //
-// A question only appends lines: it shows the request page by page, then the letters that answer it.
+// A text is edited in place, with the editor of package edit: see [Read].
+//
+// A question about a tool call only appends lines: it shows the request page by page, then the letters that answer it.
 // Four things keep a stray key from being an answer. Keys are dropped until there was none for
 // 300 milliseconds after the question appeared. Allowing works only when the end of the request
 // was on the screen, in the size that the terminal has now. A letter needs Enter, in a line that has
@@ -12,7 +15,6 @@ package prompt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -42,6 +44,8 @@ type Options struct {
 	Offers func(*event.Approval) []Offer
 	// Output is kept back while a question is on the terminal.
 	Output *Output
+	// Plain leaves the editing of texts to the terminal: see [Text].
+	Plain bool
 }
 
 // An Offer is an answer that allows a request.
@@ -85,12 +89,9 @@ func newApprover(c console, opts Options) *Approver {
 	return &Approver{console: c, opts: opts, turn: make(chan struct{}, 1)}
 }
 
-// Ask shows a request and returns what the user answers. One that the user leaves open, and any
-// request that is no approval, has [engine.ErrNoAnswer].
+// Ask shows a request and returns what the user answers. One that the user leaves open has
+// [engine.ErrNoAnswer].
 func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer, error) {
-	if request.Approval == nil {
-		return event.Answer{}, engine.ErrNoAnswer
-	}
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
@@ -99,20 +100,15 @@ func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer
 	}
 	a.opts.Output.hold()
 	defer a.opts.Output.release()
+	if request.Approval == nil {
+		return a.askText(ctx, request)
+	}
 	undo, err := a.console.raw()
 	if err != nil {
 		return event.Answer{}, engine.ErrNoAnswer
 	}
 	defer undo()
-	q := &question{console: a.console, color: a.opts.Color, about: request.Approval, view: approval.Render(request.Approval, a.opts.Redact)}
-	q.redact = a.opts.Redact
-	q.offers = append([]Offer{{Key: 'y', Text: "allow once", Answer: event.Answer{Allow: true, Scope: event.ScopeOnce}}}, a.opts.Offers(request.Approval)...)
-	switch request.Approval.Effect.Kind {
-	case event.PlanEffect:
-		q.offers[0].Text = "accept"
-	case event.PathEffect: // it is too late for the call that asked
-		q.offers[0].Text = "allow for this Run"
-	}
+	q := a.question(request.Approval)
 	answer, err := q.ask(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -122,6 +118,19 @@ func (a *Approver) Ask(ctx context.Context, request event.Request) (event.Answer
 		return event.Answer{}, engine.ErrNoAnswer
 	}
 	return answer, nil
+}
+
+// question returns a request as it is asked about, with all answers that allow it.
+func (a *Approver) question(about *event.Approval) *question {
+	q := &question{console: a.console, color: a.opts.Color, about: about, view: approval.Render(about, a.opts.Redact), redact: a.opts.Redact}
+	q.offers = append([]Offer{{Key: 'y', Text: "allow once", Answer: event.Answer{Allow: true, Scope: event.ScopeOnce}}}, a.opts.Offers(about)...)
+	switch about.Effect.Kind {
+	case event.PlanEffect:
+		q.offers[0].Text = "accept"
+	case event.PathEffect: // it is too late for the call that asked
+		q.offers[0].Text = "allow for this Run"
+	}
+	return q
 }
 
 // quiet is how long no key must have been typed before one counts.
@@ -142,9 +151,6 @@ const (
 	minColumns = 20
 	minLines   = 3 // of the request, beside the keys
 )
-
-// errLeft says that the user left the question open.
-var errLeft = errors.New("the user did not answer")
 
 // A question is one request on the terminal.
 type question struct {
@@ -503,7 +509,7 @@ func (q *question) leave() error {
 	} else {
 		q.say("no answer; the job waits")
 	}
-	return errLeft
+	return ErrLeft
 }
 
 // say writes a sentence of ours.

@@ -138,7 +138,7 @@ func ask(t *testing.T, s *screen, a *event.Approval, opts Options, keys ...any) 
 		select {
 		case got = <-ended:
 		default:
-			cancel(errLeft)
+			cancel(ErrLeft)
 			got = outcome{open: true}
 			<-ended
 		}
@@ -364,10 +364,10 @@ func TestScreen(t *testing.T) {
 // Without a terminal, the job waits. A cancelled job does not.
 func TestNoAnswer(t *testing.T) {
 	s := newScreen()
+	s.denied = errors.New("in the background")
 	if _, err := newApprover(s, Options{}).Ask(t.Context(), event.Request{Question: event.ToolCall{ToolName: "ask"}}); !errors.Is(err, engine.ErrNoAnswer) || s.out.Len() > 0 {
 		t.Errorf("a question of an Expert: %v, %q", err, s.out.String())
 	}
-	s.denied = errors.New("in the background")
 	if got := ask(t, s, push(), Options{}); got != none || s.out.Len() > 0 {
 		t.Errorf("in the background: %+v, %q", got, s.out.String())
 	}

@@ -11,9 +11,11 @@ import (
 )
 
 // New returns an Approver that has no answers: on this system, single keys cannot be read yet.
-func New(_ *os.File, out io.Writer, opts Options) *Approver {
-	return newApprover(noTerminal{out}, opts)
+func New(in *os.File, out io.Writer, opts Options) *Approver {
+	return newApprover(newConsole(in, out), opts)
 }
+
+func newConsole(_ *os.File, out io.Writer) console { return noTerminal{out} }
 
 type noTerminal struct{ io.Writer }
 

@@ -17,8 +17,10 @@ import (
 
 // New returns an Approver that reads keys from in and writes to out. Both are the terminal.
 func New(in *os.File, out io.Writer, opts Options) *Approver {
-	return newApprover(&tty{in: int(in.Fd()), Writer: out}, opts)
+	return newApprover(newConsole(in, out), opts)
 }
+
+func newConsole(in *os.File, out io.Writer) console { return &tty{in: int(in.Fd()), Writer: out} }
 
 type tty struct {
 	in int

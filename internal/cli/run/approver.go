@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -12,15 +11,16 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// approver asks the user at the terminal about tool calls; nil if there is none. Everything that the
+// approver asks the user at the terminal about tool calls, and what Experts want to know; nil if there is
+// none. Everything that the
 // command prints from then on waits while a question is on the terminal.
 func (o *Options) approver(stored *host.Grants) engine.Approver {
 	h := o.Host
 	if o.View != nil {
 		return &rememberer{o.View.Ask, stored}
 	}
-	in, isFile := h.Stdin.(*os.File)
-	if !isFile || !h.StdinIsTerminal || !h.StderrIsTerminal {
+	in, ok := o.keyboard()
+	if !ok {
 		return nil
 	}
 	terminal, output := h.Stderr, &prompt.Output{}
@@ -28,7 +28,7 @@ func (o *Options) approver(stored *host.Grants) engine.Approver {
 	if h.StdoutIsTerminal {
 		h.Stdout = output.Writer(h.Stdout)
 	}
-	asker := prompt.New(in, h.Plain(terminal), prompt.Options{Color: h.Colors(), Redact: h.Secrets.Redact, Output: output, Offers: offers})
+	asker := prompt.New(in, h.Plain(terminal), prompt.Options{Color: h.Colors(), Redact: h.Secrets.Redact, Output: output, Offers: offers, Plain: h.Getenv("TERM") == "dumb"})
 	return &rememberer{asker, stored}
 }
 

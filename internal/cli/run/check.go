@@ -68,8 +68,6 @@ func (o *Options) check() error {
 		return host.Usagef("--continue and --continue-job exclude each other; give one")
 	case o.continues() && o.JobID != "":
 		return host.Usagef("--job-id names a new job and cannot be given when one is continued")
-	case !o.continues() && o.Expert == "":
-		return host.Usagef("no Expert given; call it as: perstack run <expert> [query]")
 	case o.TrustHistory && !o.continues():
 		return host.Usagef("--trust-history is for a job that is continued; add --continue or --continue-job")
 	case o.RestoreFiles && o.ResumeFrom == "":

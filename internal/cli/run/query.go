@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/prompt"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 )
@@ -23,8 +25,14 @@ const maxQuery = 4 << 20
 const queryNotice = 100 * time.Millisecond
 
 // input turns flags and query into what the user wants.
-func (o *Options) input(ctx context.Context, t *target) (job.Input, error) {
+func (o *Options) input(ctx context.Context, t *target, history host.History) (job.Input, error) {
 	query, err := o.query(ctx)
+	if query == "" && !o.HasQuery && !o.continues() && err == nil {
+		query, err = o.askQuery(ctx, t.expertKey, history)
+		if errors.Is(err, prompt.ErrNoTerminal) {
+			err = nil // what is missing is said below
+		}
+	}
 	if err != nil {
 		return job.Input{}, err
 	}
@@ -35,6 +43,9 @@ func (o *Options) input(ctx context.Context, t *target) (job.Input, error) {
 		return job.Input{}, host.Usagef("-i needs the answer as the query")
 	case o.IsAnswer:
 		in.Query, in.Answer = "", answer(query)
+	case in.Continue && o.saysNothing():
+		in.Answer, err = o.askPending(ctx, t)
+		return in, err
 	case !in.Continue && query == "":
 		return job.Input{}, host.Usagef("no query given; pass it as the second argument, with --query-file, or on standard input")
 	}

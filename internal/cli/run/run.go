@@ -78,13 +78,20 @@ type View struct {
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
 	cmd := &cobra.Command{
-		Use:   "run <expert> [query]",
+		Use:   "run [expert] [query]",
 		Short: "Run an Expert",
 		Long: `Run an Expert of perstack.toml.
 
-The query is the second argument. "-" reads it from standard input, and so does
-leaving it out, unless a job is continued. --query-file reads it from a file. On a
-terminal, a line is printed for each thing that the Expert has done. In a pipe, every
+The query is the second argument. "-" reads it from standard input, and --query-file
+from a file. Without a query, a terminal asks you for it, and a pipe is read to its
+end, unless a job is continued. The Expert can be left out if perstack.toml has one
+only; on a terminal, you choose among several. --attach sends files along.
+
+A question of the Expert is asked on the terminal, and the run continues with your
+answer. With --no-input, or without a terminal, nothing is asked: the run ends with
+exit code 4, and prints how to answer.
+
+On a terminal, a line is printed for each thing that the Expert has done. In a pipe, every
 event is one line of JSON.
 
 Without perstack.lock, skills are started before the first step. With the file that
@@ -188,6 +195,7 @@ read by later runs until you accept it with perstack trust (docs/trust.md).`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
 	flags.StringArrayVar(&opts.Attach, "attach", nil, "send this image, PDF or text file with the query; can be repeated")
+	flags.BoolVar(&h.NoInput, "no-input", false, "ask nothing, even on a terminal")
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.StringVar(&opts.RunID, "run-id", "", "id of the run that this starts (default: generated)")
 	flags.StringVar(&opts.Temperature, "temperature", "", "refused: use extraBody in perstack.toml")
@@ -216,6 +224,11 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	project, err := loadProject(ctx, opts)
 	if err != nil {
 		return err
+	}
+	if opts.Expert == "" && !opts.continues() {
+		if opts.Expert, err = opts.chooseExpert(ctx, project.config); err != nil {
+			return err
+		}
 	}
 	history := opts.store(project.history)
 	// A restore that was interrupted is finished before its journal is read.
@@ -247,7 +260,7 @@ func Run(ctx context.Context, opts *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if spec.Input, err = opts.input(ctx, target); err != nil {
+	if spec.Input, err = opts.input(ctx, target, project.history); err != nil {
 		return err
 	}
 	spec.Input.Attachments = attached.infos

@@ -106,7 +106,6 @@ func TestNumbers(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"", "no Expert given"},
 		{"w q --output xml", "--output"},
 		{"w q --events none", "--events"},
 		{"w q --query-file f", "twice"},
