@@ -102,6 +102,8 @@ var broken = []struct {
 	{"starts", files{"internal/workspace/open.go": inside("workspace", "golang.org/x/sys/unix", `var start = unix.Exec`)}, "unix.Exec: only internal/sandbox"},
 	{"starts", files{"internal/workspace/open.go": inside("workspace", "golang.org/x/sys/unix", `var start, _, _ = unix.Syscall(unix.SYS_EXECVE, 0, 0, 0)`)}, "unix.SYS_EXECVE: only internal/sandbox"},
 	{"starts", files{"internal/sandbox/init_unix.go": importing("sandbox", "os")}, "starts nothing"},
+	{"starts", files{"internal/tui/editor.go": inside("tui", "charm.land/bubbletea/v2", `var start = tea.ExecProcess`)}, "tea.ExecProcess: only internal/sandbox"},
+	{"starts", files{"internal/tui/editor.go": "package tui\n\nimport ui \"charm.land/bubbletea/v2\"\n\nvar start = ui.Exec\n"}, "tea.Exec: only internal/sandbox"},
 
 	{"policies", files{"internal/cli/run/run.go": inside("run", module+"/internal/sandbox", `var c = sandbox.Command{Program: "true"}`)}, "run.go:4: a sandbox.Command has no Policy"},
 	{"policies", files{"internal/cli/run/run.go": inside("run", module+"/internal/sandbox", `var c = &sandbox.Server{Program: "true", Policy: nil}`)}, "a sandbox.Server has no Policy"},
@@ -125,6 +127,8 @@ var broken = []struct {
 	{"libraries", files{"event/event.go": importing("event", "github.com/spf13/cobra")}, "event must not import github.com/spf13/cobra"},
 	{"libraries", files{"engine/run.go": importing("engine", "pgregory.net/rapid")}, "engine must not import pgregory.net/rapid"},
 	{"libraries", files{"engine/run_test.go": importing("engine", "example.com/left-pad")}, "not among the libraries we chose"},
+
+	{"library-versions", files{"go.mod": "module a\n\nrequire github.com/mattn/go-runewidth v0.0.16 // indirect\n"}, "go.mod:3: github.com/mattn/go-runewidth v0.0.16 is older than v0.0.28"},
 
 	{"package-names", files{"internal/util/util.go": importing("util", "fmt")}, "says nothing"},
 	{"package-names", files{"event/types/types_test.go": "package types_test\n"}, "says nothing"},

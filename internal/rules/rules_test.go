@@ -64,6 +64,12 @@ var rules = []rule{
 		find: strayLibraries,
 	},
 	{
+		name: "library-versions",
+		says: "some libraries have versions that cost every start, or do harm",
+		fix:  "go get the named version, or a newer one",
+		find: oldLibraries,
+	},
+	{
 		name: "package-names",
 		says: "a package is named after what it is",
 		fix:  "name it after its one idea; if there is none, its parts belong to their callers",

@@ -14,7 +14,8 @@ const (
 	startingNames   = "os.StartProcess syscall.StartProcess syscall.ForkExec syscall.Exec unix.Exec " +
 		"syscall.CreateProcess syscall.CreateProcessAsUser windows.CreateProcess windows.CreateProcessAsUser windows.ShellExecute " +
 		"syscall.SYS_EXECVE syscall.SYS_EXECVEAT syscall.SYS_FORK syscall.SYS_VFORK syscall.SYS_CLONE syscall.SYS_CLONE3 " +
-		"unix.SYS_EXECVE unix.SYS_EXECVEAT unix.SYS_FORK unix.SYS_VFORK unix.SYS_CLONE unix.SYS_CLONE3"
+		"unix.SYS_EXECVE unix.SYS_EXECVEAT unix.SYS_FORK unix.SYS_VFORK unix.SYS_CLONE unix.SYS_CLONE3 " +
+		"tea.Exec tea.ExecProcess"
 )
 
 // starters are the files that may use it, and for what. All others give a sandbox.Command with a

@@ -127,6 +127,9 @@ func importName(target string) string {
 	if len(base) > 1 && base[0] == 'v' && strings.Trim(base[1:], "0123456789") == "" {
 		base = path.Base(path.Dir(target))
 	}
+	if base == "bubbletea" {
+		return "tea"
+	}
 	return base
 }
 
