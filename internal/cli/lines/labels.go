@@ -1,7 +1,6 @@
 package lines
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,26 +13,27 @@ import (
 
 // labelled writes a row: its label and what it is about on one line, then its body.
 func (p *Printer) labelled(r narrate.Row) {
-	parts := []string{p.hide(p.opts.Label(r)) + ":"}
+	took := Took(r)
+	body := p.body(r, 2)
+	if r.Kind == narrate.Reasoning && !p.opts.Verbose {
+		if took == "" {
+			return
+		}
+		body = []line{{text: took}}
+	}
+	label := p.opts.Label(r)
+	parts := []string{p.hide(label) + ":"}
 	speech := isSpeech(r)
 	if !speech {
-		if r.Label != p.opts.Label(r) {
+		if !strings.HasPrefix(strings.ToLower(label), strings.ToLower(r.Label)) { // it would be said twice
 			parts = append(parts, p.hide(r.Label))
 		}
 		parts = append(parts, p.summary(r, 0)...)
-		if text := Took(r); text != "" {
-			parts = append(parts, "("+text+")")
+		if took != "" {
+			parts = append(parts, "("+took+")")
 		}
 	}
-	body := p.body(r, 2)
-	switch {
-	case r.Kind == narrate.Reasoning && !p.opts.Verbose:
-		body = []line{{text: Took(r)}}
-	case r.Kind == narrate.Question || r.Kind == narrate.Tool: // the question or the command has the first line
-	case speech || len(parts) == 1:
-		speech = true
-	}
-	if len(body) > 0 && speech {
+	if len(body) > 0 && (speech || len(parts) == 1) {
 		parts, body = append(parts, body[0].text), body[1:]
 	}
 	p.out.WriteString(strings.TrimRight(strings.Join(parts, " "), " ") + "\n")
@@ -66,16 +66,11 @@ func Took(r narrate.Row) string {
 	if r.Began == 0 || r.At-r.Began < shortest || r.State == narrate.Running || r.State == narrate.Pending {
 		return ""
 	}
-	return Duration(time.Duration(r.At-r.Began) * time.Millisecond)
+	return spanText(r.At - r.Began)
 }
 
 // shortest is what counts as time, in milliseconds.
 const shortest = 50
 
 // Duration writes how long something took, in tenths of a second if it is short.
-func Duration(d time.Duration) string {
-	if d < 10*time.Second {
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
-	}
-	return d.Round(time.Second).String()
-}
+func Duration(d time.Duration) string { return spanText(d.Milliseconds()) }

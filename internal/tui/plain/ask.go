@@ -277,6 +277,15 @@ func (s *session) answerAsk(r reply) {
 	s.nextAsk()
 }
 
+// closeAsks drops questions that need no answer any more: the job stops, or the answer came from
+// elsewhere.
+func (s *session) closeAsks() {
+	for len(s.asks) > 0 && s.asks[0].ctx.Err() != nil {
+		s.say("Note", "the question is closed")
+		s.nextAsk()
+	}
+}
+
 // dropAsks leaves all questions without an answer: the input has ended.
 func (s *session) dropAsks() {
 	for len(s.asks) > 0 {

@@ -148,7 +148,7 @@ func (s *session) openNamed(arg string) error {
 const minPrefix = 4
 
 func (s *session) findJob(named string) (tui.Job, error) {
-	jobs, err := await(s, func(ctx context.Context) ([]tui.Job, error) { return s.opts.Project.Jobs(ctx, 0) })
+	jobs, err := s.readJobs(0)
 	if err != nil {
 		return tui.Job{}, err
 	}
@@ -176,7 +176,7 @@ const shownRows = 30
 
 // open opens a job: it shows the end of it, and follows it if another process works on it.
 func (s *session) open(id string) error {
-	jobs, err := await(s, func(ctx context.Context) ([]tui.Job, error) { return s.opts.Project.Jobs(ctx, 0) })
+	jobs, err := s.readJobs(0)
 	if err != nil {
 		return err
 	}

@@ -28,9 +28,10 @@ type project struct {
 	// run is what a job does. It is given what yields an event.
 	run func(ctx context.Context, task tui.Task, ask tui.Asker, tell func(event.Body)) error
 
-	mu    sync.Mutex
-	calls []string // what was asked of it
-	runs  int
+	mu     sync.Mutex
+	counts bool     // readings of the history are noted, too
+	calls  []string // what was asked of it
+	runs   int
 }
 
 func (p *project) note(format string, args ...any) {
@@ -42,6 +43,9 @@ func (p *project) note(format string, args ...any) {
 func (p *project) Experts(context.Context) ([]tui.Expert, error) { return p.experts, nil }
 
 func (p *project) Jobs(_ context.Context, most int) ([]tui.Job, error) {
+	if p.counts {
+		p.note("jobs %d", most)
+	}
 	if most > 0 && most < len(p.jobs) {
 		return p.jobs[:most], nil
 	}

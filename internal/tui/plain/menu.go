@@ -23,6 +23,7 @@ type menu struct {
 	items  []item
 	shown  int
 	choose func(i int) error
+	rest   func() error // adds the entries that were not read yet; nil if all were
 }
 
 // An item is an entry of a menu.
@@ -46,11 +47,20 @@ func (s *session) showMenu(title string, m *menu, named string) error {
 // page shows the next entries.
 func (s *session) page() {
 	m := s.menu
+	if m.rest != nil && m.shown > 0 {
+		if err := m.rest(); err != nil {
+			s.fail(err)
+			return
+		}
+		m.rest = nil
+	}
 	end := min(m.shown+pageSize, len(m.items))
 	for i := m.shown; i < end; i++ {
 		s.say(strconv.Itoa(i+1), m.items[i].text)
 	}
-	if m.shown = end; end < len(m.items) {
+	if m.shown = end; m.rest != nil {
+		s.say("Note", "there are more; type more to see them")
+	} else if end < len(m.items) {
 		s.say("Note", fmt.Sprintf("%d more; type more to see them", len(m.items)-end))
 	}
 }
@@ -137,14 +147,14 @@ func (s *session) experts(named string) error {
 	return s.showMenu("Experts", m, named)
 }
 
-// history shows the jobs of the project. Words choose those that have all of them.
+// history shows the jobs of the project. Words choose those that have all of them. Without words, the
+// first ones are shown before the others are read: a history can be long.
 func (s *session) history(filter string) error {
-	return s.jobs("History", filter, func(j tui.Job) error { return s.open(j.ID) })
-}
-
-// jobs shows a menu of jobs.
-func (s *session) jobs(title, filter string, choose func(tui.Job) error) error {
-	jobs, err := await(s, func(ctx context.Context) ([]tui.Job, error) { return s.opts.Project.Jobs(ctx, 0) })
+	most := pageSize + 1
+	if filter != "" {
+		most = 0
+	}
+	jobs, err := s.readJobs(most)
 	if err != nil {
 		return err
 	}
@@ -152,20 +162,36 @@ func (s *session) jobs(title, filter string, choose func(tui.Job) error) error {
 		return errors.New("there is no job yet; /new starts one")
 	}
 	m := &menu{}
-	var chosen []tui.Job
-	for _, j := range jobs {
-		text := strings.Join([]string{cmp.Or(j.Prefix, short(j.ID)), j.Expert, s.jobFacts(j), wording.CutRunes(terminal.CleanLine(j.Query), 60, "...")}, ", ")
-		if !has(text+" "+j.ID, filter) {
-			continue
+	m.choose = func(i int) error { return s.open(m.items[i].id) }
+	if len(jobs) == most {
+		jobs = jobs[:pageSize]
+		m.rest = func() error {
+			all, err := s.readJobs(0)
+			if err == nil {
+				m.items = s.jobItems(all, "")
+			}
+			return err
 		}
-		chosen = append(chosen, j)
-		m.items = append(m.items, item{j.ID, text})
 	}
-	if len(chosen) == 0 {
+	if m.items = s.jobItems(jobs, filter); len(m.items) == 0 {
 		return fmt.Errorf("no job has %s; /history without words shows all", wording.Quote(filter))
 	}
-	m.choose = func(i int) error { return choose(chosen[i]) }
-	return s.showMenu(title, m, "")
+	return s.showMenu("History", m, "")
+}
+
+// readJobs reads the newest jobs; all of them for 0.
+func (s *session) readJobs(most int) ([]tui.Job, error) {
+	return await(s, func(ctx context.Context) ([]tui.Job, error) { return s.opts.Project.Jobs(ctx, most) })
+}
+
+func (s *session) jobItems(jobs []tui.Job, filter string) (items []item) {
+	for _, j := range jobs {
+		text := strings.Join([]string{cmp.Or(j.Prefix, short(j.ID)), j.Expert, s.jobFacts(j), wording.CutRunes(terminal.CleanLine(j.Query), 60, "...")}, ", ")
+		if has(text+" "+j.ID, filter) {
+			items = append(items, item{j.ID, text})
+		}
+	}
+	return items
 }
 
 // jobFacts says how a job is.

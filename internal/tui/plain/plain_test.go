@@ -2,6 +2,7 @@ package plain
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -230,6 +231,28 @@ func TestHostile(t *testing.T) {
 		for l := range strings.Lines(got) {
 			if strings.HasPrefix(l, "Approval: forged") {
 				t.Errorf("a text forged a label:\n%s", got)
+			}
+		}
+	})
+}
+
+// TestLongHistory shows a page of a long history without reading the rest, and then the rest.
+func TestLongHistory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := trip()
+		p.counts = true
+		for i := range 50 {
+			p.jobs = append(p.jobs, tui.Job{ID: fmt.Sprintf("job%07d", i), Prefix: fmt.Sprintf("job%07d", i), Expert: "lead", Status: "completed", At: time.Now().UnixMilli()})
+		}
+		c := start(t, Options{Project: p, Terminal: true})
+		if got := strings.Join(p.calls, " "); got != "jobs 1 jobs 21" {
+			t.Errorf("asked for %s", got)
+		}
+		c.enter("more", "more", "50")
+		out := c.end()
+		for _, want := range []string{"20: job0000019", "there are more; type more", "21: job0000020", "10 more; type more", "50: job0000049", "Job: job00000, lead"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is missing in:\n%s", want, out)
 			}
 		}
 	})

@@ -129,7 +129,7 @@ func (s *session) enter() error {
 }
 
 func (s *session) entryMenu() error {
-	jobs, err := await(s, func(ctx context.Context) ([]tui.Job, error) { return s.opts.Project.Jobs(ctx, pageSize+1) })
+	jobs, err := s.readJobs(1)
 	if err != nil {
 		return err
 	}
@@ -178,6 +178,7 @@ func (s *session) step() error {
 	case l := <-typed:
 		return s.keep(s.entered(l))
 	case t := <-events:
+		s.closeAsks()
 		s.take(t)
 	case notice := <-notices:
 		s.say("Note", notice)
@@ -188,8 +189,7 @@ func (s *session) step() error {
 			s.showAsk()
 		}
 	case <-closed:
-		s.say("Note", "the question is closed")
-		s.nextAsk()
+		s.closeAsks()
 	case <-quiet:
 		s.stillWorking()
 	case <-s.opts.Interrupts:
