@@ -47,14 +47,19 @@ func (o *Options) lineOptions() lines.Options {
 	}
 }
 
-func (v *survey) transcript(ctx context.Context, w *bufio.Writer) error {
-	p := &printer{w: w, verbose: v.opts.Verbose}
-	v.printHead(p)
+func (v *survey) newTranscript(w *bufio.Writer) *transcript {
 	t := &transcript{
-		survey: v, out: p, lines: lines.New(w, v.opts.lineOptions()), teller: newTeller(), picker: newPicker(v.opts), window: v.window(),
+		survey: v, out: &printer{w: w, verbose: v.opts.Verbose}, lines: lines.New(w, v.opts.lineOptions()), teller: newTeller(), picker: newPicker(v.opts), window: v.window(),
 		since: v.last, heads: make(map[string]*head), resting: make(map[string]bool), latest: make(map[string]narrate.Row), shown: make(map[string]bool),
 	}
 	t.window.apart = func() { t.apart = true }
+	return t
+}
+
+func (v *survey) transcript(ctx context.Context, w *bufio.Writer) error {
+	t := v.newTranscript(w)
+	p := t.out
+	v.printHead(p)
 	if err := v.reread(ctx, t.add); err != nil {
 		return err
 	}
