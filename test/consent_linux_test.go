@@ -283,3 +283,18 @@ func TestConsentIsNotMovedByStorage(t *testing.T) {
 	}
 	c.want("", false, 0)
 }
+
+// What was typed before the question is no answer to it.
+func TestConsentDropsTypeAhead(t *testing.T) {
+	c := newConsenting(t)
+	// The shell reads nothing, so the line waits in the terminal until perstack asks.
+	cmd := exec.Command("sh", "-c", "stty -echo; echo type now; while ! [ -e typed ]; do sleep 0.01; done; exec perstack run helper go --output text")
+	cmd.Dir, cmd.Env = c.dir, c.env
+	out, err := testkit.OnTerminal(cmd,
+		testkit.Answer{After: "type now", Type: "y\n"},
+		testkit.Answer{Before: func() { c.write("typed", "") }},
+		testkit.Answer{After: consentQuestion, Type: "n\n"})
+	if exitCode(t, err) != 2 || !strings.Contains(string(out), consentQuestion) {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -351,7 +352,14 @@ func (h *Host) Confirm(ctx context.Context, question string, args ...any) (bool,
 	if h.Confirmer != nil {
 		return h.Confirmer(ctx, text)
 	}
-	fmt.Fprint(h.Stderr, text+" [y/N] ")
+	fmt.Fprint(h.Stderr, text)
+	// What was typed before the question could be read is no answer to it.
+	if in, ok := h.Stdin.(*os.File); ok {
+		if err := dropTyped(int(in.Fd())); err != nil {
+			return false, fmt.Errorf("drop what was typed before the question: %w", err)
+		}
+	}
+	fmt.Fprint(h.Stderr, " [y/N] ")
 	return h.answer(ctx)
 }
 
