@@ -115,7 +115,7 @@ func (c *chat) isAsked() bool {
 	if a := c.current(); a != nil {
 		return a.isQuestion()
 	}
-	return c.work == nil && len(c.transcript.open) > 0
+	return c.work == nil && c.transcript.isAsked()
 }
 
 // answer gives the answer to the job.

@@ -196,7 +196,9 @@ func (c *chat) submit() tea.Cmd {
 		c.queue = append(c.queue, queued{message, draft})
 		return c.remember(message.Text)
 	}
-	return tea.Batch(c.send(message), c.remember(message.Text))
+	cmd := c.send(message)
+	c.work.draft = &draft
+	return tea.Batch(cmd, c.remember(message.Text))
 }
 
 // send starts the job with a message, or continues it.
@@ -206,7 +208,7 @@ func (c *chat) send(m edit.Message) tea.Cmd {
 		t.Checkpoint, t.RestoreFiles, t.Answer = b.at.ID, b.restoreFiles, false
 	}
 	c.answering = false
-	clear(c.transcript.open)
+	c.transcript.open = nil
 	c.transcript.pager.End()
 	return c.run(t)
 }

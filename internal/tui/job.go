@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/tui/edit"
 )
 
 // Work is a job that runs, or that is read.
@@ -20,6 +21,8 @@ type work struct {
 	runs    bool // this program runs the job; else it reads what is recorded
 	follows bool // another process runs the job
 	stopped bool // the user stopped it
+	// draft is the input that started it, until something came of it.
+	draft *edit.Draft
 }
 
 // openExpert shows a new conversation.
@@ -138,6 +141,7 @@ func (c *chat) takeEvent(e event.Event) {
 	if c.jobID == "" {
 		c.jobID = e.JobID
 	}
+	c.work.draft = nil
 	c.transcript.apply(e)
 }
 
@@ -157,6 +161,9 @@ func (c *chat) ended(err error) tea.Cmd {
 	}
 	if err != nil {
 		c.transcript.fail(err)
+		if w.draft != nil && c.input.IsEmpty() { // it was not sent
+			c.input.Restore(*w.draft)
+		}
 	}
 	if len(c.queue) == 0 {
 		return nil

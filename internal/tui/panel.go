@@ -103,13 +103,13 @@ func (t *transcript) runLine(r narrate.Run, width int) paint.Line {
 
 // far says how far a Run is: one at work its step and time, one that is over its tokens.
 func (t *transcript) far(r narrate.Run) (parts []string) {
-	if r.Phase.IsOver() {
-		parts = append(parts, count(r.Tokens.Input+r.Tokens.Output)+" tok")
+	if n := r.Tokens.Input + r.Tokens.Output; r.Phase.IsOver() && n > 0 {
+		parts = append(parts, count(n)+" tok")
 	} else {
 		if r.Step > 0 {
 			parts = append(parts, fmt.Sprintf("step %d", r.Step))
 		}
-		if since := t.p.opts.Clock().UnixMilli() - r.Began; r.Began > 0 && since >= 0 && t.p.chat != nil && t.p.chat.work != nil {
+		if since := t.p.opts.Clock().UnixMilli() - r.Began; r.Began > 0 && since >= 0 && !r.Phase.IsOver() && t.p.chat != nil && t.p.chat.work != nil {
 			parts = append(parts, brief(time.Duration(since)*time.Millisecond))
 		}
 	}

@@ -63,7 +63,11 @@ func (r *row) lines(width int) []paint.Line {
 		}
 		return []paint.Line{paint.Text(text, paint.Quiet)}
 	case narrate.Start:
-		return []paint.Line{paint.Cut(paint.Text(r.about(), paint.Quiet), width)}
+		var lines []paint.Line
+		for _, part := range fold(r.about(), width) {
+			lines = append(lines, paint.Text(part, paint.Quiet))
+		}
+		return lines
 	}
 	return append(r.head(width), r.body(width)...)
 }
@@ -162,7 +166,7 @@ func (r *row) head(width int) []paint.Line {
 	if about == "" || space < 10 && width < 20 {
 		return []paint.Line{r.right(first, took, width)}
 	}
-	if r.row.Argv == nil || r.row.Kind != narrate.Tool {
+	if r.row.Argv == nil {
 		about = paint.CutText(about, max(space, 1))
 		return []paint.Line{r.right(paint.Join(first, paint.Text("  "+about, 0)), took, width)}
 	}
@@ -259,9 +263,6 @@ func (r *row) body(width int) []paint.Line {
 	case r.row.Kind == narrate.Delegate: // its answer has a row in its own Run
 	case r.row.Kind == narrate.Tool && r.row.State == narrate.Done && r.row.Label == "Read":
 	default:
-		if r.row.Argv != nil && r.row.Kind != narrate.Tool { // a question about a command
-			lines = r.p.wrap(r.p.command(r.row.Argv, r.row.Dir), space)
-		}
 		for _, t := range r.row.Body {
 			lines = append(lines, r.text(t, space)...)
 		}

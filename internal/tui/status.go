@@ -113,7 +113,10 @@ func (c *chat) phase() string {
 		return "starting"
 	}
 	text := string(r.Phase)
-	if r.What != "" {
+	switch {
+	case r.Phase == narrate.Calling && r.What == "Run":
+		text += " a command"
+	case r.What != "":
 		text += " " + c.p.cleanLine(r.What)
 	}
 	if left := r.Until - c.p.opts.Clock().UnixMilli(); r.Phase == narrate.Retrying && left > 0 {

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/narrate"
@@ -20,13 +22,13 @@ type transcript struct {
 	runs     []narrate.Run      // in the order in which they began
 	runAt    map[string]int     // in runs
 	totals   narrate.Totals
-	open     map[string]bool // questions without an answer, by row
+	open     []narrate.Row // questions without an answer
 	notices  int
 }
 
 func newTranscript(p *program, expert string) *transcript {
 	return &transcript{
-		p: p, expert: expert, rows: make(map[string]narrate.Row), streams: make(map[string]*stream), runAt: make(map[string]int), open: make(map[string]bool),
+		p: p, expert: expert, rows: make(map[string]narrate.Row), streams: make(map[string]*stream), runAt: make(map[string]int),
 	}
 }
 
@@ -44,9 +46,9 @@ func (t *transcript) apply(e event.Event) {
 			t.stream(c)
 		case narrate.Ask:
 			if c.Settled {
-				clear(t.open) // it does not say which; those that are open are asked again
-			} else if c.Row.Argv == nil && c.Row.Args != nil {
-				t.open[c.Row.ID] = true
+				t.settle(c.Row)
+			} else {
+				t.open = append(t.open, c.Row)
 			}
 		}
 	}
@@ -83,6 +85,41 @@ func isPowerOfTen(n int) bool {
 		n /= 10
 	}
 	return n == 1
+}
+
+// settle takes in an answer. Its row takes the place of that of a permission, which says the same. A
+// question of an Expert stays.
+func (t *transcript) settle(answer narrate.Row) {
+	at := slices.IndexFunc(t.open, func(q narrate.Row) bool { return q.Run == answer.Run && subject(q) == subject(answer) })
+	if at < 0 {
+		return
+	}
+	q := t.open[at]
+	t.open = slices.Delete(t.open, at, at+1)
+	if isPermission(q) {
+		t.pager.Remove(q.ID)
+		delete(t.rows, q.ID)
+		return
+	}
+	q.State = narrate.Done
+	t.put(q)
+}
+
+// isPermission reports whether a question is about a call: not one of an Expert, and no plan.
+func isPermission(q narrate.Row) bool { return strings.HasPrefix(q.Label, "Permission") }
+
+// subject is what a question and its answer are about. Their labels differ before the colon.
+func subject(r narrate.Row) string {
+	_, what, ok := strings.Cut(r.Label, ": ")
+	if !ok && r.Label == "Plan" {
+		what = r.Label
+	}
+	return strings.Join(append([]string{what, r.Summary, r.Dir}, r.Argv...), "\x00")
+}
+
+// isAsked reports whether a question of an Expert has no answer.
+func (t *transcript) isAsked() bool {
+	return slices.ContainsFunc(t.open, func(q narrate.Row) bool { return q.Args != nil })
 }
 
 // stream shows what a model is writing, until a row has it.
