@@ -228,9 +228,19 @@ func (c *chat) reading() []action {
 		{text: "Copy the selected row", keys: []string{"alt+c"}, do: c.copyRow},
 		{text: "Show all runs", keys: []string{"ctrl+t"}, do: func() tea.Cmd { return c.p.push(newRuns(c)) }},
 		{text: "History of the project", keys: []string{"ctrl+o"}, do: func() tea.Cmd { return c.p.push(newHistory(c.p)) }},
+		{text: "Checkpoints of this job", do: c.checkpoints},
 		{text: "Choose another Expert", do: func() tea.Cmd { return c.p.push(newExperts(c.p)) }},
 		{text: "New conversation with this Expert", do: func() tea.Cmd { return c.p.openExpert(c.expert) }},
 	}
+}
+
+// checkpoints shows those of the job, to branch from one.
+func (c *chat) checkpoints() tea.Cmd {
+	if c.jobID == "" {
+		c.p.say("the job has not begun")
+		return nil
+	}
+	return c.p.push(newCheckpoints(c.p, Job{ID: c.jobID, Prefix: c.prefix, Expert: c.expert, Running: c.work != nil}))
 }
 
 func (c *chat) render(width, height int) view {

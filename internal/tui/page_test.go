@@ -27,6 +27,17 @@ func TestPage(t *testing.T) {
 		open(d)
 		testkit.PageBlock(t, "../../docs/start.md", "./internal/tui", name, "```\n"+shorten(d.screen())+"\n```\n")
 	}
+	for name, ask := range map[string]bool{"conversation": false, "approval": true} {
+		d, s := chatting(t, 80, 16, func(o *Options) { o.Palette = paint.Palette{Unicode: true} })
+		d.play(s, tripEvents(t)...)
+		if ask {
+			d.focused(s, approvalRequest())
+		} else {
+			d.enter("compare prices @no")
+			d.settle()
+		}
+		testkit.PageBlock(t, "../../docs/start.md", "./internal/tui", name, "```\n"+shorten(d.screen())+"\n```\n")
+	}
 	testkit.PageBlock(t, "../../docs/start.md", "./internal/tui", "keys", keyTable(t))
 }
 
