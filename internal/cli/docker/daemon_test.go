@@ -82,21 +82,21 @@ func TestPruneOnADaemon(t *testing.T) {
 		}
 		return out.String()
 	}
-	if out := run(Options{Force: true}); !strings.HasPrefix(out, "removed 1 image (") {
+	if out := run(Options{Yes: true}); !strings.HasPrefix(out, "removed 1 image (") {
 		t.Errorf("first: %q", out)
 	}
 	there(t, map[string]bool{old: false, current: true})
-	if out := run(Options{Force: true}); out != "nothing to remove\n" {
+	if out := run(Options{Yes: true}); out != "nothing to remove\n" {
 		t.Errorf("again: %q", out)
 	}
-	if out := run(Options{Force: true, All: true, JSON: true}); !strings.Contains(out, `"images": 1,`) {
+	if out := run(Options{Yes: true, All: true, JSON: true}); !strings.Contains(out, `"images": 1,`) {
 		t.Errorf("all: %q", out)
 	}
 	there(t, map[string]bool{current: false})
 
 	env["PERSTACK_LINUX_BINARY"] = filepath.Join(dir, "nothing")
 	h := &host.Host{Environ: []string{"DOCKER_HOST=" + env["DOCKER_HOST"], "PERSTACK_LINUX_BINARY=" + env["PERSTACK_LINUX_BINARY"]}}
-	err = prune(t.Context(), &Options{Host: h, Force: true, Executable: os.Executable})
+	err = prune(t.Context(), &Options{Host: h, Yes: true, Executable: os.Executable})
 	if err == nil || !strings.Contains(err.Error(), "PERSTACK_LINUX_BINARY") || !strings.Contains(err.Error(), "--all") {
 		t.Errorf("without a program: %v", err)
 	}

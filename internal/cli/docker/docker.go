@@ -37,9 +37,9 @@ type Options struct {
 	Host       *host.Host
 	Executable func() (string, error) // path of this program
 
-	All   bool
-	Force bool // do not ask
-	JSON  bool
+	All  bool
+	Yes  bool // do not ask
+	JSON bool
 }
 
 func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
@@ -58,12 +58,13 @@ func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.C
 
 Images that the next run would use are kept. --all removes them, too; the next run
 makes them again, which takes a few seconds. Images that a container uses are never
-removed, nor anything that perstack did not make, such as images that it pulled.
+removed, nor anything that perstack did not make, such as images that it pulled, nor the
+images of other users of the same Docker daemon.
 
-On a terminal you are asked first. Elsewhere, --force is needed.`,
+On a terminal you are asked first. Elsewhere, --yes is needed.`,
 		Example: `  perstack docker prune
   perstack docker prune --all
-  perstack docker prune --force --json | jq .bytes`,
+  perstack docker prune --yes --json | jq .bytes`,
 		Args:              host.NoArgs("it finds what is perstack's by itself"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,7 +72,7 @@ On a terminal you are asked first. Elsewhere, --force is needed.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&opts.All, "all", "a", false, "also remove the images that the next run would use")
-	cmd.Flags().BoolVarP(&opts.Force, "force", "f", false, "remove without asking")
+	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "remove without asking")
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print what was removed as JSON")
 	return cmd
 }
@@ -105,22 +106,12 @@ func prune(ctx context.Context, opts *Options) (err error) {
 
 // confirm asks the user before anything is removed.
 func (o *Options) confirm(ctx context.Context) error {
-	h := o.Host
-	switch {
-	case o.Force:
-		return nil
-	case !h.StdinIsTerminal || !h.StderrIsTerminal:
-		return host.Usagef("docker prune removes images, containers and networks of perstack; add --force if that is meant")
-	}
-	what := "images of perstack that the next run would not use"
+	what := "your images of perstack that the next run would not use"
 	if o.All {
-		what = "all images of perstack"
+		what = "all your images of perstack"
 	}
-	yes, err := h.Confirm(ctx, "This removes %s, and containers and networks of ended runs. Continue?", what)
-	if err == nil && !yes {
-		err = host.Usagef("nothing was removed")
-	}
-	return err
+	return o.Host.Agree(ctx, o.Yes, "docker prune removes images, containers and networks of perstack",
+		fmt.Sprintf("This removes %s, and containers and networks of ended runs. Continue?", what))
 }
 
 // current is what a run would make its image of.

@@ -85,7 +85,7 @@ func TestNoEngine(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	var out bytes.Buffer
 	h := &host.Host{Stdout: &out, Stderr: &out, Environ: []string{"DOCKER_HOST=unix://" + socket}}
-	err := prune(t.Context(), &Options{Host: h, Force: true, JSON: true})
+	err := prune(t.Context(), &Options{Host: h, Yes: true, JSON: true})
 	if err == nil || !strings.Contains(err.Error(), socket) || strings.Contains(err.Error(), "--runtime") || host.ExitCode(err) != host.ExitFailure || out.Len() > 0 {
 		t.Errorf("error = %v, printed %q", err, out.String())
 	}
@@ -96,17 +96,17 @@ func TestPruneAsks(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer   string
 		terminal bool
-		force    bool
+		yes      bool
 		want     string // of the error; empty if prune continues
 	}{
 		"yes":         {"y\n", true, false, ""},
 		"no":          {"n\n", true, false, "nothing was removed"},
 		"no answer":   {"", true, false, "nothing was removed"},
-		"no terminal": {"y\n", false, false, "add --force"},
-		"by force":    {"", false, true, ""},
+		"no terminal": {"y\n", false, false, "add --yes"},
+		"by a flag":   {"", false, true, ""},
 	} {
 		h := &host.Host{Stdin: strings.NewReader(c.answer), StdinIsTerminal: c.terminal, StderrIsTerminal: c.terminal, Stderr: io.Discard}
-		err := (&Options{Host: h, Force: c.force}).confirm(t.Context())
+		err := (&Options{Host: h, Yes: c.yes}).confirm(t.Context())
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || host.ExitCode(err) != host.ExitUsage) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -31,7 +31,7 @@ type ImageSpec struct {
 // repository is the name of all images of ours; the tag tells one from the other.
 const repository = "perstack-runtime"
 
-// Images have labels too. They say what an image is made of, not whose it is.
+// Images have labels too. They say what an image is made of, and labelUser whose it is.
 const (
 	labelImage = "dev.perstack.image" // digest of all that the image was made of
 	labelFiles = "dev.perstack.files" // digest of what we put into it
@@ -143,7 +143,7 @@ func (s ImageSpec) plan(arch string, under *base) (*plan, error) {
 		labels[labelImage] = hashOf([]byte(files + " on " + under.id))
 		labels[labelBase], labels[labelPackages] = under.id, ""
 	}
-	p.image.Config.Labels = labels
+	p.image.Config.Labels = ofUser(labels)
 	return p, nil
 }
 

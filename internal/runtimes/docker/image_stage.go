@@ -103,10 +103,10 @@ func (d *Daemon) stage(ctx context.Context, set PackageSet, on *base, report fun
 // they need not be on this machine for it to be found.
 func (s PackageSet) plan(arch string, on *base) *plan {
 	config := ownConfig()
-	config.Labels = map[string]string{
+	config.Labels = ofUser(map[string]string{
 		labelImage: hashOf([]byte("packages 2 " + s.path() + " on " + on.id)),
 		labelFiles: "", labelBase: on.id, labelPackages: s.path(),
-	}
+	})
 	return &plan{base: on, image: archive.Image{Arch: arch, Config: config}}
 }
 

@@ -117,10 +117,10 @@ func keepBelow(below map[string]image.Summary, found image.Summary) {
 // ourName returns the name that we gave an image, the id of one that has lost it, or "".
 // Two runs that make an image on the same base at the same time want the same name for it,
 // and the first loses it. An image that a user built on ours has our labels too,
-// but a name of theirs.
+// but a name of theirs. An image of another user is not ours.
 func ourName(found image.Summary) string {
 	digest := found.Labels[labelImage]
-	if len(digest) != sha256.Size*2 {
+	if len(digest) != sha256.Size*2 || found.Labels[labelUser] != userID() {
 		return ""
 	}
 	names := 0

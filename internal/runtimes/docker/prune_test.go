@@ -50,7 +50,7 @@ func TestPruneImages(t *testing.T) {
 	daemon.RemoveImage(t, i.moby, staleBase)
 
 	// Somebody built an image on ours. It inherits our labels.
-	foreign := daemon.Load(t, archive.Config{Labels: map[string]string{labelImage: i.label(t, old)}}, nil)
+	foreign := daemon.Load(t, archive.Config{Labels: map[string]string{labelImage: i.label(t, old), labelUser: userID()}}, nil)
 
 	mine := among(kept, old, used, keptBased, staleBased, foreign)
 	digests, err := current.digests(i.Arch)
@@ -162,15 +162,22 @@ func TestOurName(t *testing.T) {
 		{"", []string{"perstack-runtime:0123456789ab"}, ""},
 		{"012", []string{"perstack-runtime:012"}, ""},
 	} {
-		got := ourName(image.Summary{Labels: map[string]string{labelImage: test.label}, RepoTags: test.tags})
+		got := ourName(image.Summary{Labels: map[string]string{labelImage: test.label, labelUser: userID()}, RepoTags: test.tags})
 		if got != test.want {
 			t.Errorf("%s %v: %q, want %q", test.label, test.tags, got, test.want)
 		}
 	}
 	for _, tags := range [][]string{nil, {"<none>:<none>"}} {
-		found := image.Summary{ID: "sha256:1", Labels: map[string]string{labelImage: digest, labelBase: "sha256:2"}, RepoTags: tags}
+		found := image.Summary{ID: "sha256:1", Labels: map[string]string{labelImage: digest, labelBase: "sha256:2", labelUser: userID()}, RepoTags: tags}
 		if got := ourName(found); got != "sha256:1" {
 			t.Errorf("%v: %q", tags, got)
+		}
+	}
+	// Of another user, or of a version that did not say whose it is.
+	for _, user := range []string{"", "0123456789abcdef"} {
+		found := image.Summary{ID: "sha256:1", Labels: map[string]string{labelImage: digest, labelUser: user}, RepoTags: []string{"perstack-runtime:0123456789ab"}}
+		if got := ourName(found); got != "" {
+			t.Errorf("of user %q: %q", user, got)
 		}
 	}
 }
