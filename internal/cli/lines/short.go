@@ -68,9 +68,9 @@ const (
 	timeColumn   = 51 // where times end, if what is before them is short enough
 )
 
-// pad makes summaries begin in the same column.
+// pad makes summaries begin in the same column. A longer label is a name, and stands apart.
 func pad(label string) string {
-	return label + strings.Repeat(" ", max(labelColumns-columns.Of(label), 0))
+	return label + strings.Repeat(" ", max(labelColumns-columns.Of(label), min(columns.Of(label)-labelColumns, 1)))
 }
 
 // took says how long a call took; "" if that is not known or not wanted.

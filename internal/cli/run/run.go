@@ -91,8 +91,10 @@ A question of the Expert is asked on the terminal, and the run continues with yo
 answer. With --no-input, or without a terminal, nothing is asked: the run ends with
 exit code 4, and prints how to answer.
 
-On a terminal, a line is printed for each thing that the Expert has done. In a pipe, every
-event is one line of JSON.
+On a terminal, a line is printed for each thing that the Expert has done. Below these
+are a few live lines: the model's text as it arrives, what is running, and a status
+line with time, steps, tokens and cost. docs/run.md explains them. --verbose adds rows
+and keeps the text of thoughts. In a pipe, every event is one line of JSON.
 
 Without perstack.lock, skills are started before the first step. With the file that
 perstack install writes, a skill is started when it is first used, and the run fails
