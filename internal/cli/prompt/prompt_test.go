@@ -19,8 +19,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// screen is a terminal in a test.
-type screen struct {
+// fakeTerminal is a terminal in a test.
+type fakeTerminal struct {
 	out           strings.Builder
 	typed         chan string
 	columns, rows int
@@ -29,18 +29,18 @@ type screen struct {
 	broken        bool  // writing fails
 }
 
-func newScreen() *screen { return &screen{columns: 80, rows: 24} }
+func newTerminal() *fakeTerminal { return &fakeTerminal{columns: 80, rows: 24} }
 
-func (s *screen) Write(data []byte) (int, error) {
+func (s *fakeTerminal) Write(data []byte) (int, error) {
 	if s.broken {
 		return 0, errors.New("no terminal")
 	}
 	return s.out.Write(data)
 }
 
-func (s *screen) size() (columns, rows int) { return s.columns, s.rows }
+func (s *fakeTerminal) size() (columns, rows int) { return s.columns, s.rows }
 
-func (s *screen) raw() (undo func(), err error) {
+func (s *fakeTerminal) raw() (undo func(), err error) {
 	if s.denied != nil {
 		return nil, s.denied
 	}
@@ -48,7 +48,7 @@ func (s *screen) raw() (undo func(), err error) {
 	return func() { s.isRaw-- }, nil
 }
 
-func (s *screen) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
+func (s *fakeTerminal) read(ctx context.Context, timeout time.Duration) ([]byte, error) {
 	var late <-chan time.Time
 	if timeout > 0 {
 		late = time.After(timeout)
@@ -97,7 +97,7 @@ type rapid string
 
 // ask asks in a bubble with a clock of its own. Numbers are milliseconds between keys. Without one, a
 // person needs some time for the next key.
-func ask(t *testing.T, s *screen, a *event.Approval, opts Options, keys ...any) (got outcome) {
+func ask(t *testing.T, s *fakeTerminal, a *event.Approval, opts Options, keys ...any) (got outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -207,7 +207,7 @@ func TestKeys(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newScreen()
+			s := newTerminal()
 			if got := ask(t, s, push(), Options{}, tt.keys...); got != tt.want {
 				t.Errorf("%+v, want %+v; on the screen:\n%s", got, tt.want, s.out.String())
 			}
@@ -220,40 +220,40 @@ func TestEndOnScreen(t *testing.T) {
 	allowed := outcome{Answer: event.Answer{Allow: true, Scope: event.ScopeOnce}}
 	waits := outcome{open: true}
 	for name, tt := range map[string]struct {
-		keys func(s *screen) []any
+		keys func(s *fakeTerminal) []any
 		want outcome
 	}{
-		"first page":   {func(*screen) []any { return []any{300, "y", "\r", "a", "\r", "p", "\r"} }, waits},
-		"third page":   {func(*screen) []any { return []any{300, " ", " ", "y", "\r"} }, waits},
-		"all pages":    {func(*screen) []any { return []any{300, " ", " ", " ", "y", "\r"} }, allowed},
-		"a page more":  {func(*screen) []any { return []any{300, " ", " ", " ", " ", "y", "\r"} }, allowed},
-		"deny before":  {func(*screen) []any { return []any{300, "n", "\r", "\r"} }, outcome{}},
-		"leave before": {func(*screen) []any { return []any{300, "q", "\r"} }, none},
-		"smaller": {func(s *screen) []any {
+		"first page":   {func(*fakeTerminal) []any { return []any{300, "y", "\r", "a", "\r", "p", "\r"} }, waits},
+		"third page":   {func(*fakeTerminal) []any { return []any{300, " ", " ", "y", "\r"} }, waits},
+		"all pages":    {func(*fakeTerminal) []any { return []any{300, " ", " ", " ", "y", "\r"} }, allowed},
+		"a page more":  {func(*fakeTerminal) []any { return []any{300, " ", " ", " ", " ", "y", "\r"} }, allowed},
+		"deny before":  {func(*fakeTerminal) []any { return []any{300, "n", "\r", "\r"} }, outcome{}},
+		"leave before": {func(*fakeTerminal) []any { return []any{300, "q", "\r"} }, none},
+		"smaller": {func(s *fakeTerminal) []any {
 			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "y", "\r", 360, "y", "\r"}
 		}, waits},
-		"smaller, read again": {func(s *screen) []any {
+		"smaller, read again": {func(s *fakeTerminal) []any {
 			return []any{300, " ", " ", " ", func() { s.columns = 60 }, "y", "\r", 360, " ", " ", " ", "y", "\r"}
 		}, allowed},
-		"keys after the new size are dropped": {func(s *screen) []any {
+		"keys after the new size are dropped": {func(s *fakeTerminal) []any {
 			return []any{300, func() { s.rows = 200 }, "y", "\r", 250, "y", "\r"}
 		}, waits},
-		"larger": {func(s *screen) []any { return []any{300, func() { s.rows = 200 }, "y", "\r", 360, "y", "\r"} }, allowed},
-		"much too small": {func(s *screen) []any {
+		"larger": {func(s *fakeTerminal) []any { return []any{300, func() { s.rows = 200 }, "y", "\r", 360, "y", "\r"} }, allowed},
+		"much too small": {func(s *fakeTerminal) []any {
 			s.columns, s.rows = 10, 3
 			return []any{300, " ", "y", "\r", "a", "\r"}
 		}, waits},
-		"too small to show, then larger": {func(s *screen) []any {
+		"too small to show, then larger": {func(s *fakeTerminal) []any {
 			s.columns, s.rows = 30, 6
 			return []any{300, func() { s.columns, s.rows = 80, 200 }, " ", 360, "y", "\r"}
 		}, allowed},
-		"size not known": {func(s *screen) []any {
+		"size not known": {func(s *fakeTerminal) []any {
 			s.columns, s.rows = 0, 0
 			return []any{300, " ", " ", " ", "y", "\r"}
 		}, allowed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScreen()
+			s := newTerminal()
 			if got := ask(t, s, long(), Options{}, tt.keys(s)...); got != tt.want {
 				t.Errorf("%+v, want %+v; on the screen:\n%s", got, tt.want, s.out.String())
 			}
@@ -267,7 +267,7 @@ func TestPagesFit(t *testing.T) {
 	for _, size := range [][2]int{{20, 12}, {21, 14}, {39, 9}, {40, 10}, {80, 24}, {200, 50}} {
 		a := long()
 		a.Effect.Argv = append(a.Effect.Argv, strings.Repeat("x", 500), "日本語の長い引数が続きます。", strings.Repeat("α", 100), strings.Repeat(" y", 200))
-		s := newScreen()
+		s := newTerminal()
 		s.columns, s.rows = size[0], size[1]
 		q := &question{console: s, about: a, view: approval.Render(a, nil), offers: Offers(a)}
 		q.columns, q.rows = s.size()
@@ -314,18 +314,18 @@ func TestOffers(t *testing.T) {
 	once.Once = true
 	plan.Effect = event.Effect{Kind: event.PlanEffect, Plan: "Read."}
 	for name, a := range map[string]*event.Approval{"once": once, "plan": plan} {
-		s := newScreen()
+		s := newTerminal()
 		if got := ask(t, s, a, Options{}, 300, "a", "\r", "p", "\r"); !got.open || strings.Contains(s.out.String(), "job") {
 			t.Errorf("%s: %+v\n%s", name, got, s.out.String())
 		}
-		if got := ask(t, newScreen(), a, Options{}, 300, "y", "\r"); !got.Allow {
+		if got := ask(t, newTerminal(), a, Options{}, 300, "y", "\r"); !got.Allow {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	wide := func(a *event.Approval) []Offer {
 		return append(Offers(a), Offer{Key: 'w', Text: "always allow git push", Words: "git push **", Answer: event.Answer{Allow: true, Scope: event.ScopeAlways}})
 	}
-	s := newScreen()
+	s := newTerminal()
 	if got := ask(t, s, push(), Options{Offers: wide}, 300, "w", "\r"); got.Scope != event.ScopeAlways || !strings.Contains(s.out.String(), "rule: in all projects, coder can run: git push **") || !strings.Contains(s.out.String(), "w always allow git push") {
 		t.Errorf("%+v\n%s", got, s.out.String())
 	}
@@ -347,7 +347,7 @@ func TestScreen(t *testing.T) {
 		"small":  {a, 10, 3, false, []any{300, "y", "\r", "q", "\r"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScreen()
+			s := newTerminal()
 			s.columns, s.rows = tt.columns, tt.rows
 			if got := ask(t, s, tt.a, Options{Color: tt.color}, tt.keys...); got.open {
 				t.Error("the question is still open")
@@ -363,7 +363,7 @@ func TestScreen(t *testing.T) {
 
 // Without a terminal, the job waits. A cancelled job does not.
 func TestNoAnswer(t *testing.T) {
-	s := newScreen()
+	s := newTerminal()
 	s.denied = errors.New("in the background")
 	if _, err := newApprover(s, Options{}).Ask(t.Context(), event.Request{Question: event.ToolCall{ToolName: "ask"}}); !errors.Is(err, engine.ErrNoAnswer) || s.out.Len() > 0 {
 		t.Errorf("a question of an Expert: %v, %q", err, s.out.String())
@@ -371,16 +371,16 @@ func TestNoAnswer(t *testing.T) {
 	if got := ask(t, s, push(), Options{}); got != none || s.out.Len() > 0 {
 		t.Errorf("in the background: %+v, %q", got, s.out.String())
 	}
-	s = newScreen()
+	s = newTerminal()
 	if got := ask(t, s, push(), Options{}, 300, func() { close(s.typed) }); got != none {
 		t.Errorf("terminal closed: %+v", got)
 	}
-	s = newScreen()
+	s = newTerminal()
 	s.broken = true
 	if got := ask(t, s, push(), Options{}, 300); got != none {
 		t.Errorf("nothing can be written: %+v", got)
 	}
-	s = newScreen()
+	s = newTerminal()
 	if got := ask(t, s, push(), Options{}, 300, func() { s.broken = true }, "y", "\r"); got != none {
 		t.Errorf("nothing can be written at the end: %+v", got)
 	}
@@ -388,7 +388,7 @@ func TestNoAnswer(t *testing.T) {
 	errStop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errStop)
-	if _, err := newApprover(newScreen(), Options{}).Ask(ctx, event.Request{Approval: push()}); !errors.Is(err, errStop) {
+	if _, err := newApprover(newTerminal(), Options{}).Ask(ctx, event.Request{Approval: push()}); !errors.Is(err, errStop) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -396,7 +396,7 @@ func TestNoAnswer(t *testing.T) {
 // Two questions at once are asked one after the other, and a cancelled one does not wait.
 func TestOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScreen()
+		s := newTerminal()
 		s.typed = make(chan string)
 		a := newApprover(s, Options{})
 		ended := make(chan error, 2)
@@ -432,7 +432,7 @@ func TestOneAtATime(t *testing.T) {
 
 // A panic leaves the terminal as it was.
 func TestPanic(t *testing.T) {
-	s := newScreen()
+	s := newTerminal()
 	defer func() {
 		if recover() == nil || s.isRaw != 0 {
 			t.Errorf("the terminal is left in another mode %d times", s.isRaw)
@@ -443,7 +443,7 @@ func TestPanic(t *testing.T) {
 
 // What others write while a question is there comes after it, in its order.
 func TestOutputWaits(t *testing.T) {
-	s := newScreen()
+	s := newTerminal()
 	output := &Output{}
 	progress, log := output.Writer(s), output.Writer(s)
 	write := func(w io.Writer, text string) func() {

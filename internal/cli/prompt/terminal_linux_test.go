@@ -23,12 +23,14 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/screen"
 )
 
 // resultFile names the file for the result of a question, in the program that a test starts.
 const resultFile = "PERSTACK_TEST_RESULT"
 
 func TestMain(m *testing.M) {
+	screen.Init()
 	if path := os.Getenv(resultFile); path != "" {
 		if err := askHere(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -42,7 +44,11 @@ func TestMain(m *testing.M) {
 // A scene is what the program is told by its environment.
 type scene struct {
 	Approval      *event.Approval
-	Columns, Rows uint16
+	Question      *event.ToolCall // of an Expert
+	Text          *Text
+	Columns, Rows uint16 // 0 leaves the size as it is
+	Color         bool
+	Quiet         bool // what is read is not written
 	TypedAhead    bool // it begins when something was typed
 }
 
@@ -70,18 +76,24 @@ func askHere(path string) error {
 	if err := json.Unmarshal([]byte(os.Getenv("PERSTACK_TEST_SCENE")), &s); err != nil {
 		return err
 	}
-	if err := unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, &unix.Winsize{Col: s.Columns, Row: s.Rows}); err != nil {
-		return err
+	if s.Columns > 0 {
+		if err := unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, &unix.Winsize{Col: s.Columns, Row: s.Rows}); err != nil {
+			return err
+		}
 	}
 	before, err := unix.IoctlGetTermios(0, unix.TCGETS)
 	if err != nil {
 		return err
 	}
-	console := traced{&tty{in: 0, Writer: os.Stderr}}
+	terminal := &tty{in: 0, Writer: os.Stderr}
+	var console console = traced{terminal}
+	if s.Quiet {
+		console = terminal
+	}
 	if s.TypedAhead {
 		fmt.Fprintln(os.Stderr, "type now")
 		for {
-			if ready, err := console.wait(); err != nil && !errors.Is(err, unix.EINTR) {
+			if ready, err := terminal.wait(); err != nil && !errors.Is(err, unix.EINTR) {
 				return err
 			} else if ready {
 				break
@@ -90,7 +102,16 @@ func askHere(path string) error {
 	}
 	ctx, stop := process.Interruptible(context.Background(), os.Stderr, func() bool { return true })
 	defer stop()
-	answer, err := newApprover(console, Options{}).Ask(ctx, event.Request{Approval: s.Approval})
+	request := event.Request{ExpertKey: "guide", Approval: s.Approval}
+	if s.Question != nil {
+		request.Question = *s.Question
+	}
+	var answer event.Answer
+	if s.Text != nil {
+		answer.Text, err = s.Text.read(ctx, console)
+	} else {
+		answer, err = newApprover(console, Options{Color: s.Color}).Ask(ctx, request)
+	}
 	after, modeErr := unix.IoctlGetTermios(0, unix.TCGETS)
 	r := result{Answer: answer, Restored: modeErr == nil && reflect.DeepEqual(before, after)}
 	if err != nil {

@@ -86,7 +86,10 @@ func (q *Text) head(c console) string {
 	}
 	space = max(space-1, minColumns)
 	var b strings.Builder
-	for _, line := range columns.Wrap(terminal.RevealLine(q.Title), space) {
+	if len(q.About) > 0 {
+		b.WriteString("\r\n") // apart from what was printed before
+	}
+	for _, line := range columns.Break(terminal.RevealLine(q.Title), space) {
 		if q.Color {
 			line = "\x1b[1m" + line + "\x1b[0m"
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // enterText types a text, and returns what was read. Numbers are milliseconds.
-func enterText(t *testing.T, s *screen, q Text, keys ...any) (text string, err error) {
+func enterText(t *testing.T, s *fakeTerminal, q Text, keys ...any) (text string, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -87,7 +87,7 @@ func TestText(t *testing.T) {
 		{"what a terminal obeys", []any{"\x1b[200~a\x1b[2J\x1b]0;title\x07\u202eb\x1b[201~", "\r"}, "ab", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newScreen()
+			s := newTerminal()
 			got, err := enterText(t, s, Text{Title: "What?", History: history}, tt.keys...)
 			if got != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("%q, %v, want %q, %v; on the screen:\n%q", got, err, tt.want, tt.err, s.out.String())
@@ -110,7 +110,7 @@ func TestPlainText(t *testing.T) {
 		{"empty lines", []any{"\n", "\n", "x\n"}, "\n\nx", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newScreen()
+			s := newTerminal()
 			got, err := enterText(t, s, Text{Title: "What?", Plain: true}, tt.keys...)
 			if strings.TrimSpace(got) != strings.TrimSpace(tt.want) || !errors.Is(err, tt.err) || strings.Contains(s.out.String(), "\x1b") {
 				t.Errorf("%q, %v, want %q, %v; on the screen:\n%q", got, err, tt.want, tt.err, s.out.String())
@@ -121,7 +121,7 @@ func TestPlainText(t *testing.T) {
 
 // What is too large is refused with its size, and the text stays.
 func TestTextTooLarge(t *testing.T) {
-	s := newScreen()
+	s := newTerminal()
 	got, err := enterText(t, s, Text{}, "keep", "\x1b[200~"+strings.Repeat("x", edit.Limit+1)+"\x1b[201~", "\r")
 	if got != "keep" || err != nil || !strings.Contains(s.out.String(), "can have 1 MiB") {
 		t.Errorf("%q, %v: %q", got, err, s.out.String())
@@ -143,7 +143,7 @@ func TestExpertAsks(t *testing.T) {
 		{"left before it appeared", []any{"\x03"}, "", engine.ErrNoAnswer},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newScreen()
+			s := newTerminal()
 			var got event.Answer
 			var err error
 			synctest.Test(t, func(t *testing.T) {
