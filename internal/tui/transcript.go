@@ -72,9 +72,9 @@ func (t *transcript) put(r narrate.Row) {
 	case r.Kind == narrate.Delegate && r.State != narrate.Running:
 		before, ok := t.rows[r.ID]
 		if !ok {
-			break
+			return // it was called in the Run that this one branched from
 		}
-		r.Summary = before.Summary // its answer has a row in its own Run
+		r.Label, r.Summary = before.Label, before.Summary // its answer has a row in its own Run
 	}
 	t.rows[r.ID] = r
 	t.pager.Put(r.ID, &row{t.p, t.expert, r})

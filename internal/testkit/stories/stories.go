@@ -67,12 +67,13 @@ var (
 	})
 )
 
-// sound draws what the engine would write: a start, a turn with calls, delegates, or an end.
+// sound draws what the engine would write: a start, a turn with calls, delegates, their return, or an
+// end.
 func sound(t *rapid.T, run string) []event.Body {
 	say := func(role event.MessageType) *event.Message {
 		return &event.Message{ID: "m", Type: role, Contents: []event.Part{{ID: "p", Type: event.TextPart, Text: texts.Draw(t, "said")}}}
 	}
-	switch rapid.IntRange(0, 3).Draw(t, "kind") {
+	switch rapid.IntRange(0, 4).Draw(t, "kind") {
 	case 0:
 		start := event.StartRun{CheckpointID: "cp" + run, InputMessages: []*event.Message{say(event.UserMessage)}, Expert: event.ExpertRef{Key: "lead"}, Model: "replay"}
 		if from := runs.Draw(t, "from"); from != run && rapid.Bool().Draw(t, "branch") {
@@ -100,6 +101,14 @@ func sound(t *rapid.T, run string) []event.Body {
 			event.CallTools{NewMessage: say(event.ExpertMessage), ToolCalls: []event.ToolCall{call}},
 			event.CallDelegate{ToolCalls: []event.ToolCall{call}, Delegates: []event.DelegateRun{{ToolCallID: "d1", RunID: child, Expert: event.ExpertRef{Key: texts.Draw(t, "delegate")}}}},
 			event.StopRunByDelegate{},
+		}
+	case 3:
+		return []event.Body{
+			event.StartRun{CheckpointID: "cp" + run + "3", From: &event.Origin{RunID: run, CheckpointID: "cp" + run}, Answers: []event.ToolResult{{
+				ID: "d1", SkillName: event.DelegateSkill + "writer", ToolName: "writer", IsError: rapid.Bool().Draw(t, "fails"),
+				Result: []event.Part{{ID: "p", Type: event.TextPart, Text: texts.Draw(t, "answer")}},
+			}}},
+			event.FinishAllToolCalls{}, event.ContinueToNextStep{NextCheckpointID: "cp" + run + "4"},
 		}
 	}
 	return []event.Body{event.CompleteRun{NewMessage: say(event.ExpertMessage)}}
