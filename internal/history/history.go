@@ -101,7 +101,7 @@ func Job(ctx context.Context, s store.Store, text string) (string, error) {
 	if err := store.CheckID(text); err != nil {
 		return "", err
 	}
-	ids, err := jobIDs(ctx, s)
+	ids, err := JobIDs(ctx, s)
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +114,7 @@ func Job(ctx context.Context, s store.Store, text string) (string, error) {
 
 // Prefix returns the shortest beginning of an id that [Job] finds the job by.
 func Prefix(ctx context.Context, s store.Store, id string) (string, error) {
-	ids, err := jobIDs(ctx, s)
+	ids, err := JobIDs(ctx, s)
 	if err != nil {
 		return "", err
 	}
@@ -122,8 +122,8 @@ func Prefix(ctx context.Context, s store.Store, id string) (string, error) {
 	return shortest(id, ids), nil
 }
 
-// jobIDs returns the ids of all jobs, in no order.
-func jobIDs(ctx context.Context, s store.Store) (ids []string, err error) {
+// JobIDs returns the ids of all jobs, in no order. It reads no journal, if the store can do that.
+func JobIDs(ctx context.Context, s store.Store) (ids []string, err error) {
 	if n, ok := s.(namer); ok {
 		return n.JobIDs(ctx)
 	}

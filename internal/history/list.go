@@ -44,7 +44,7 @@ func List(ctx context.Context, from []Source, offset, take int) (Page, error) {
 	var page Page
 	var ids []string
 	for _, s := range from {
-		found, err := jobIDs(ctx, s.Store)
+		found, err := JobIDs(ctx, s.Store)
 		if err != nil {
 			return page, err
 		}

@@ -130,13 +130,13 @@ func (j jobCalls) matching(name string) (found []engine.WaitingCall) {
 // complete offers jobs that wait, and then their calls.
 func (s *Source) complete(withCalls bool) cobra.CompletionFunc {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		_, jobs, err := s.open()
 		if err != nil || cmd.Context() == nil || len(args) > 0 && !withCalls {
 			return nil, directive
 		}
 		if len(args) == 0 {
-			return complete.Jobs(cmd, jobs)
+			return complete.Jobs(cmd, jobs, start)
 		}
 		j, err := s.load(cmd.Context(), jobs, args[0])
 		if err != nil {

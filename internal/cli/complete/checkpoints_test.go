@@ -83,3 +83,29 @@ func TestCheckpointsAreBounded(t *testing.T) {
 		t.Errorf("%d offers, from %q to %q", len(got), got[0], got[len(got)-1])
 	}
 }
+
+// Of many jobs, the newest are offered, and only those are read that can be meant.
+func TestJobs(t *testing.T) {
+	s := memory.New()
+	for i := range 120 {
+		record(t, s, fmt.Sprintf("job-%03d", i), int64(i), of("r", "wri\x1b[31mter", 1, event.StartRun{CheckpointID: "c"}), of("r", "x", 1, event.CompleteRun{}))
+	}
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	for start, want := range map[string][]string{
+		"":        {"50", "job-119\tcompleted, writer", "job-070\tcompleted, writer"},
+		"job-":    {"50", "job-000\tcompleted, writer", "job-049\tcompleted, writer"},
+		"job-00":  {"10", "job-000\tcompleted, writer", "job-009\tcompleted, writer"},
+		"job-007": {"1", "job-007\tcompleted, writer", "job-007\tcompleted, writer"},
+		"other":   {"0"},
+	} {
+		got, directive := Jobs(cmd, s, start)
+		found := []string{fmt.Sprint(len(got))}
+		if len(got) > 0 {
+			found = append(found, got[0], got[len(got)-1])
+		}
+		if diff := cmp.Diff(want, found); diff != "" || directive&cobra.ShellCompDirectiveNoFileComp == 0 {
+			t.Errorf("%q: directive %v (-want +got):\n%s", start, directive, diff)
+		}
+	}
+}

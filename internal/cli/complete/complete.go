@@ -5,10 +5,15 @@
 package complete
 
 import (
+	"iter"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
@@ -49,18 +54,43 @@ func load(h *host.Host, config string) *manifest.Config {
 	return &manifest.Config{}
 }
 
-// Jobs returns the recorded jobs, newest first.
-func Jobs(cmd *cobra.Command, s store.Store) ([]cobra.Completion, cobra.ShellCompDirective) {
+// mostJobs bounds what a shell is offered.
+const mostJobs = 50
+
+// Jobs returns the newest jobs; or, after the user has typed the start of an id, jobs whose ids begin
+// so. It reads no others: there can be thousands.
+func Jobs(cmd *cobra.Command, s store.Store, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx := cmd.Context()
 	if ctx == nil { // cobra sets none when a test asks directly
 		return nil, directive
 	}
-	var ids []cobra.Completion
-	for job, err := range s.Jobs(ctx) {
-		if err == nil && store.CheckID(job.ID) == nil {
-			description := string(job.CurrentStatus()) + ", " + job.CoordinatorExpertKey
-			ids = append(ids, cobra.CompletionWithDesc(job.ID, terminal.CleanLine(description)))
+	if start == "" {
+		return describe(s.Jobs(ctx)), directive
+	}
+	ids, err := history.JobIDs(ctx, s)
+	if err != nil {
+		return nil, directive
+	}
+	slices.Sort(ids)
+	return describe(func(yield func(store.JobInfo, error) bool) {
+		for _, id := range ids {
+			if strings.HasPrefix(id, start) && !yield(store.FindJob(ctx, s, id)) {
+				return
+			}
+		}
+	}), directive
+}
+
+// describe returns the first jobs that can be read.
+func describe(jobs iter.Seq2[store.JobInfo, error]) (offers []cobra.Completion) {
+	for job, err := range jobs {
+		if err != nil || store.CheckID(job.ID) != nil {
+			continue
+		}
+		description := string(job.CurrentStatus()) + ", " + job.CoordinatorExpertKey
+		if offers = append(offers, cobra.CompletionWithDesc(job.ID, terminal.CleanLine(description))); len(offers) == mostJobs {
+			break
 		}
 	}
-	return ids, directive
+	return offers
 }

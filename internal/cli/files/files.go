@@ -182,13 +182,13 @@ func Paths(h *host.Host, workspace string, args []string) ([]string, error) {
 
 // Complete offers jobs for the first argument, and their checkpoints for others.
 func Complete(h *host.Host, f *Flags, most int) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		_, s, err := f.Open(h)
 		switch {
 		case err != nil:
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 0:
-			return complete.Jobs(cmd, s)
+			return complete.Jobs(cmd, s, start)
 		case len(args) < most:
 			return complete.Checkpoints(cmd, s, args[0], false)
 		}

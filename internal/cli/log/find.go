@@ -115,10 +115,10 @@ func (o *Options) named(args []string) string {
 }
 
 // complete offers job ids to the shell.
-func (o *Options) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (o *Options) complete(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	jobs, err := o.open()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return complete.Jobs(cmd, jobs)
+	return complete.Jobs(cmd, jobs, start)
 }

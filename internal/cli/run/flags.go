@@ -48,9 +48,9 @@ func (o *Options) AddJob(cmd *cobra.Command) {
 	flags.StringVar(&o.ContinueJob, "continue-job", "", "continue this job")
 	flags.BoolVar(&o.TrustHistory, "trust-history", false, "continue a job that is not sealed by your key: everything that it records is believed")
 	register(cmd, map[string]cobra.CompletionFunc{
-		"continue-job": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		"continue-job": func(cmd *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if s := o.completionStore(); s != nil {
-				return complete.Jobs(cmd, s)
+				return complete.Jobs(cmd, s, start)
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
