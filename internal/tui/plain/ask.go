@@ -119,7 +119,7 @@ func (s *session) showAsk() {
 		if q.isApproval() && s.opts.Flush != nil {
 			s.opts.Flush()
 		}
-		_, _ = s.out.Write([]byte("\a")) // the error is kept
+		s.out.ring = true
 	}
 	switch {
 	case q.confirm != "":

@@ -18,6 +18,7 @@ import (
 type output struct {
 	w     io.Writer
 	now   func() time.Time
+	ring  bool      // the bell is rung with what is written next
 	open  bool      // the last line is a prompt
 	wrote time.Time // when something was last written
 	err   error     // the first of writing
@@ -27,10 +28,13 @@ func (o *output) Write(data []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
+	if o.ring {
+		data = append([]byte("\a"), data...)
+	}
 	if o.open && len(data) > 0 {
 		data = append([]byte("\n"), data...)
 	}
-	o.open, o.wrote = false, o.now()
+	o.open, o.ring, o.wrote = false, false, o.now()
 	if _, err := o.w.Write(data); err != nil {
 		o.err = fmt.Errorf("write: %w", err)
 		return 0, o.err
