@@ -231,3 +231,35 @@ func TestRunAsks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The user answers an Expert in place, and the live lines return.
+func TestRunAnswers(t *testing.T) {
+	s := newShown(t, "[[turn]]\n[[turn.call]]\ntool = \"askUser\"\nargs = { question = \"Which day?\" }\n[[turn]]"+waits+"[[turn]]\ntext = \"Done.\"\n")
+	s.write("perstack.toml", `model = "claude-sonnet-4-5"
+[provider]
+providerName = "anthropic"
+[experts.writer]
+instruction = "Write."
+[experts.writer.skills.user]
+type = "interactiveSkill"
+[experts.writer.skills.user.tools.askUser]
+inputJsonSchema = '{"type":"object"}'
+`)
+	term := screen.Start(t, s.command(), 80, 24)
+	asked := term.WaitFor("the question", func(s screen.Screen) bool { return s.Contains("Which day?") && s.Contains("Enter: send") })
+	if strings.ContainsAny(asked.Text(), "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") {
+		t.Errorf("the region is beside the question:\n%v", asked)
+	}
+	term.Send("Tuesday")
+	term.WaitForText("Tuesday")
+	term.Send(screen.Enter)
+	term.WaitForText("└ compiling")
+	s.write("continue", "")
+	code, _ := term.WaitRestored()
+	if now := term.Screen(); code != 0 || !now.Contains("Tuesday") || !now.Contains("✓ completed in") || strings.ContainsAny(now.Text(), "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") {
+		t.Errorf("exit code %d\n%v", code, now)
+	}
+	if n := strings.Count(term.Screen().Text(), "Which day?"); n != 1 {
+		t.Errorf("the question is there %d times:\n%v", n, term.Screen())
+	}
+}

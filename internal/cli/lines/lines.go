@@ -80,6 +80,7 @@ type Printer struct {
 	image    watch             // of the image that is made
 	making   bool              // something was said about it
 	out      bytes.Buffer      // the lines of the current event
+	prompted bool              // a prompt shows questions
 	// arrived returns the lines of a text that was laid out while it was written; nil if none was.
 	arrived func(r narrate.Row, text string, width int) ([]markdown.Line, bool)
 }

@@ -197,6 +197,13 @@ func (l *Live) Resume() {
 	l.resumed.Broadcast()
 }
 
+// OmitQuestions leaves out rows of questions: a prompt on the same terminal shows them.
+func (l *Live) OmitQuestions() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.printer.prompted = true
+}
+
 // Close erases the region for good. Rows can still be printed.
 func (l *Live) Close() {
 	l.mu.Lock()

@@ -21,6 +21,8 @@ func (p *Printer) omits(r narrate.Row) bool {
 		return !r.Minor // the first line has it
 	case narrate.Query:
 		return r.Depth == 0
+	case narrate.Question:
+		return p.prompted
 	case narrate.Returned:
 		return r.State == narrate.Done
 	case narrate.Tool:

@@ -81,6 +81,7 @@ func (o *output) asking(a engine.Approver) engine.Approver {
 	if o.live == nil || a == nil {
 		return a
 	}
+	o.live.OmitQuestions()
 	return &pausing{o.live, a}
 }
 
