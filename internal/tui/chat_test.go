@@ -30,7 +30,9 @@ func golden(t *testing.T, name string, reach func(t *testing.T, width, height in
 		if c := d.p.View().Cursor; c != nil {
 			cursor = fmt.Sprintf("%d,%d", c.X, c.Y)
 		}
-		fmt.Fprintf(&all, "-- %dx%d, cursor %s --\n%s\n", size.width, size.height, cursor, screen)
+		for _, d.p.palette.Color = range []bool{false, true} {
+			fmt.Fprintf(&all, "-- %dx%d, cursor %s, colours %t --\n%s\n", size.width, size.height, cursor, d.p.palette.Color, d.golden())
+		}
 	}
 	testkit.Golden(t, name+".golden", all.String())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type fakeProject struct {
 	inputs      []string
 	attachments map[string]Attachment
 	deleted     []string
+	mu          sync.Mutex
 	remembered  []string
 	err         error // of everything that can fail
 	hold        bool  // a job that is followed does not end
@@ -85,6 +87,8 @@ func (f *fakeProject) Attach(_ context.Context, path string) (Attachment, error)
 func (f *fakeProject) Inputs(context.Context) ([]string, error) { return f.inputs, f.err }
 
 func (f *fakeProject) Remember(_ context.Context, input string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.remembered = append(f.remembered, input)
 	return nil
 }

@@ -30,6 +30,37 @@ func TestTooSmall(t *testing.T) {
 	}
 }
 
+// In every state in which the user waits, the spinner moves each 100 ms, and the status line says what is
+// waited for.
+func TestSpinnerStates(t *testing.T) {
+	c := removeCall()
+	for want, events := range map[string][]event.Event{
+		"starting":              nil,
+		"preparing the image":   {happened("R", 0, event.DockerBuildProgress{Stage: "building"})},
+		"waiting for the model": {happened("R", 1, event.StartGeneration{})},
+		"thinking":              {happened("R", 1, event.StreamReasoning{Delta: "hm"})},
+		"answering":             {happened("R", 1, event.StreamText{Delta: "It "})},
+		"running a command":     {happened("R", 1, calls("", c)), happened("R", 1, event.StartToolCall{ToolCallID: c.ID})},
+		"waiting for delegates": {happened("R", 1, event.CallDelegate{})},
+		"retrying in 6s":        {happened("R", 1, event.Retry{Reason: "busy", DelayMS: 5000})},
+		"waiting for you":       {happened("R", 1, event.ApprovalRequested{ToolCallID: c.ID, ToolCall: &c})},
+	} {
+		d, s := chatting(t, 80, 24)
+		if want != "preparing the image" {
+			d.play(s, happened("R", 1, asks(t, "go")))
+		}
+		d.play(s, events...)
+		for range 3 {
+			before := d.p.spinner()
+			d.pass(tickEvery)
+			last := d.screen()[strings.LastIndexByte(d.screen(), '\n')+1:]
+			if after := d.p.spinner(); before == after || !strings.HasPrefix(last, " "+after+" "+want+" 00:00") {
+				t.Errorf("%s: %q became %q in %q", want, before, after, last)
+			}
+		}
+	}
+}
+
 // A spinner is drawn as long as the user waits, a frame each 100 ms, and no timer runs otherwise.
 func TestSpinner(t *testing.T) {
 	release := make(chan struct{})

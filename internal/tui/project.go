@@ -9,7 +9,8 @@ import (
 )
 
 // A Project is what the program works with: the Experts of a directory, its history, and the runtime.
-// Its methods can take their time, so they are called by commands and never within Update.
+// Its methods can take their time, so they are called by commands and never within Update. Several can be
+// called at once.
 type Project interface {
 	// Experts returns those of perstack.toml, then those that were used recently.
 	Experts(ctx context.Context) ([]Expert, error)

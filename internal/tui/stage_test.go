@@ -34,13 +34,14 @@ func newStage() *stage {
 }
 
 func (s *stage) run(ctx context.Context, t Task, a Asker, yield func(event.Event, error) bool) {
+	events := s.events // a test can prepare the next job
 	s.tasks <- t
 	for {
 		select {
-		case e, ok := <-s.events:
+		case e, ok := <-events:
 			if !ok {
-				if s.fails != nil {
-					yield(event.Event{}, s.fails)
+				if fails := s.fails; fails != nil {
+					yield(event.Event{}, fails)
 				}
 				return
 			}

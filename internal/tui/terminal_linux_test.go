@@ -90,6 +90,21 @@ func TestTerminalStops(t *testing.T) {
 	term.WaitForText(`job "r58pyt00", error <nil>`)
 }
 
+// Ctrl-Z gives the terminal back, and fg draws the screen again.
+func TestTerminalSuspends(t *testing.T) {
+	term := inTerminal(t)
+	term.WaitForText("F1 help")
+	term.Send("half a mess" + emulator.CtrlZ)
+	term.WaitForStop()
+	term.WaitFor("the screen of the shell", func(s emulator.Screen) bool { return !s.AltScreen && s.CursorVisible })
+	term.Continue()
+	term.WaitForText("> half a mess")
+	term.Send("age")
+	term.WaitForText("> half a message")
+	term.Send(emulator.CtrlC + emulator.CtrlC)
+	term.WaitForText("error <nil>")
+}
+
 func TestTerminalResize(t *testing.T) {
 	term := inTerminal(t)
 	term.WaitForText("F1 help")
