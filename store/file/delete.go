@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"time"
@@ -15,9 +16,11 @@ import (
 )
 
 const (
-	// deletedName is the directory of a job that is being deleted. It is hidden, so that a job is there
+	// deletedName is the directory of jobs that are being deleted. It is hidden, so that a job is there
 	// or not, and never there in part.
 	deletedName = ".deleted"
+	// deleteTries is how often a job is moved there while other processes delete jobs, too.
+	deleteTries = 100
 	// deletedLog names the jobs that were deleted.
 	deletedLog = "deleted.jsonl"
 )
@@ -62,15 +65,33 @@ func (s *Store) Delete(ctx context.Context, jobID string, at time.Time) (err err
 	if err := s.noteDeletion(root, Deletion{ID: jobID, Seq: last.Seq, Digest: last.Digest, At: at.UTC()}); err != nil {
 		return fmt.Errorf("note in %s that job %s is deleted: %w", deletedLog, jobID, err)
 	}
-	deleted := path.Join(jobsName, deletedName)
-	if err := root.RemoveAll(deleted); err != nil { // of a process that was killed
-		return err
+	return s.discard(root, jobID)
+}
+
+// discard moves the directory of a job aside and removes it there, with what killed processes left.
+func (s *Store) discard(root *os.Root, jobID string) (err error) {
+	aside := path.Join(jobsName, deletedName)
+	for range deleteTries { // another process that is done removes the directory
+		if err := root.Mkdir(aside, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		err = s.disk.do(OpRename, jobID, func() error { return root.Rename(path.Join(jobsName, jobID), path.Join(aside, jobID)) })
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	err = s.disk.do(OpRename, jobID, func() error { return root.Rename(path.Join(jobsName, jobID), deleted) })
 	if err != nil {
 		return err
 	}
-	return root.RemoveAll(deleted)
+	left, err := fs.ReadDir(root.FS(), aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another process has removed it all
+	}
+	for _, e := range left {
+		err = errors.Join(err, root.RemoveAll(path.Join(aside, e.Name())))
+	}
+	_ = root.Remove(aside) // fails if another process uses it
+	return err
 }
 
 // lastRecord returns the head of a journal without reading all of it. It is false if the last line is

@@ -2,9 +2,12 @@ package file_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,5 +150,40 @@ func TestDeletionsAreNoted(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "jobs", "kept")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Several processes can delete jobs at the same time.
+func TestDeleteAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var ids []string
+	for i := range 40 {
+		id := fmt.Sprintf("job%02d", i)
+		j, err := file.New(dir, nil).Open(t.Context(), id)
+		if err == nil {
+			err = j.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	var wait sync.WaitGroup
+	for part := range slices.Chunk(ids, 10) {
+		wait.Go(func() {
+			for _, id := range part {
+				if err := file.New(dir, nil).Delete(t.Context(), id, time.Now()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	data, err := os.ReadFile(filepath.Join(dir, "deleted.jsonl"))
+	if err != nil || strings.Count(string(data), "\n") != len(ids) {
+		t.Errorf("noted: %s, %v", data, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "jobs")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
