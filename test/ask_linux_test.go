@@ -123,7 +123,9 @@ func TestQuestionOnTerminal(t *testing.T) {
 	term.WaitForText("Ctrl-C: leave")
 	term.Send("500 EUR" + screen.Enter)
 	term.WaitForText("  | When? <U+001B>[2J日本")
-	term.WaitForText("Ctrl-C: leave")
+	if s := term.WaitForText("Ctrl-C: leave"); s.Contains("· step ") {
+		t.Errorf("the status line is between the question and its answer:\n%v", s)
+	}
 	term.Send("in May" + screen.Enter)
 	wantExit(t, term, 0)
 	if s := term.Screen(); !s.Contains("In May.") {

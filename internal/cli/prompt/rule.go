@@ -33,7 +33,11 @@ func (q *question) rule(offer Offer) string {
 	case event.PathEffect:
 		what = fmt.Sprintf("commands of %s can read: %s", expert, effect.Path)
 	default:
-		what = fmt.Sprintf("%s can call with the same arguments: %s", expert, a.Call.ToolName)
+		words := []string{a.Call.ToolName}
+		if effect.Path != "" {
+			words = append(words, effect.Path)
+		}
+		what = fmt.Sprintf("%s can call with the same arguments: %s", expert, terminal.ShellJoin(words...))
 	}
 	if q.redact != nil {
 		what = q.redact(what)

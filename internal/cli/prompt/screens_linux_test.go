@@ -101,7 +101,7 @@ func TestEditInPlace(t *testing.T) {
 	term.Send(screen.Up + screen.Home + "X")
 	term.WaitForText("X")
 	term.Resize(80, 24)
-	term.WaitFor("the text in the new size", func(s screen.Screen) bool { return s.Columns == 80 && s.Contains("Up: earlier   Ctrl-C: leave") })
+	term.WaitFor("the text in the new size", func(s screen.Screen) bool { return s.Columns == 80 && s.Contains("new line   Ctrl-C: leave") })
 	term.Resize(40, 12)
 	term.WaitFor("the text in the old size", func(s screen.Screen) bool {
 		return s.Columns == 40 && !s.Contains("leave") && s.Contains("second line")

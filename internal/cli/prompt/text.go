@@ -60,7 +60,10 @@ func (q *Text) read(ctx context.Context, c console) (string, error) {
 		return readLines(ctx, c)
 	}
 	defer undo()
-	t := &textInput{console: c, palette: paint.Palette{Color: q.Color}}
+	t := &textInput{console: c, palette: paint.Palette{Color: q.Color}, hint: hint}
+	if len(q.History) > 0 {
+		t.hint = hintEarlier
+	}
 	t.editor.SetHistory(q.History)
 	return t.read(ctx)
 }
@@ -146,8 +149,11 @@ func readLine(ctx context.Context, c console) (string, error) {
 	}
 }
 
-// hint names the keys that a person would not guess.
-const hint = "Enter: send   Ctrl-J: new line   Up: earlier   Ctrl-C: leave"
+// The keys that a person would not guess.
+const (
+	hint        = "Enter: send   Ctrl-J: new line   Ctrl-C: leave"
+	hintEarlier = "Enter: send   Ctrl-J: new line   Up: earlier   Ctrl-C: leave"
+)
 
 const (
 	// maxInputRows is how many rows of a text are shown; the others scroll.
@@ -165,7 +171,8 @@ type textInput struct {
 	palette paint.Palette
 	decoder decoder
 	editor  edit.Editor
-	note    string // below the text, in the place of the hint
+	hint    string // below the text
+	note    string // in the place of the hint
 
 	columns, rows int   // of the terminal
 	above         []int // the columns of each row that is drawn above the cursor
@@ -285,7 +292,7 @@ func (t *textInput) draw(hinted bool) {
 	}
 	below := len(view.Lines) - 1 - view.Y
 	if hinted {
-		note := paint.Text(hint, paint.Quiet)
+		note := paint.Text(t.hint, paint.Quiet)
 		if t.note != "" {
 			note = paint.Text(t.note, paint.Red)
 		}
