@@ -279,7 +279,7 @@ func (c *canary) shows(where, text string) { c.seen[where] = text }
 // check looks for the secrets in everything that is known of the run.
 func (c *canary) check() {
 	c.t.Helper()
-	for _, args := range []string{"log", "log job", "log job --verbose --take 0", "log job --json", "log job --records", "log job --summary"} {
+	for _, args := range []string{"log", "log job", "log job --verbose --take 0", "log job --events --verbose --take 0", "log job --json", "log job --records", "log job --summary"} {
 		out, errs := c.run(0, strings.Fields(args)...)
 		c.shows("perstack "+args, out+errs)
 	}
