@@ -42,10 +42,17 @@ func (c *chat) title() string { return c.expert }
 // start does what the command line says: it shows a job, sends a message, or both.
 func (c *chat) start(jobID, query string) tea.Cmd {
 	switch {
-	case query != "":
-		c.jobID = jobID
+	case query != "" && jobID == "":
 		return c.send(edit.Message{Text: query})
 	case jobID != "":
+		if query != "" { // sent when the job was read
+			if err := c.input.SetText(query); err != nil {
+				c.p.fail(err)
+				return nil
+			}
+			draft := c.input.Draft()
+			c.queue = append(c.queue, queued{c.input.Take(), draft})
+		}
 		return c.p.work(func(ctx context.Context) func() tea.Cmd {
 			j := Job{ID: jobID, Expert: c.expert}
 			all, err := c.p.opts.Project.Jobs(ctx, 0)

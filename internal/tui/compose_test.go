@@ -289,6 +289,27 @@ func TestOneJobAtATime(t *testing.T) {
 	}
 }
 
+// A query for a job is sent after the job was read, so that its rows are there.
+func TestEntryWithJobAndQuery(t *testing.T) {
+	s := newStage()
+	p := &fakeProject{events: tripEvents(t), run: s.run}
+	d := drive(t, p, 80, 24, func(o *Options) { o.Entry, o.Expert, o.Job, o.Query = EntryChat, "lead", "r58pyt00", "and hotels" })
+	if got := d.task(s); got.Job != "r58pyt00" || got.Query != "and hotels" {
+		t.Errorf("%+v", got)
+	}
+	d.shows("Flights in May")
+}
+
+// A question is announced on other screens.
+func TestQuestionElsewhere(t *testing.T) {
+	d, s := chatting(t, 80, 24)
+	d.press("ctrl+t")
+	d.ask(s, approvalRequest())
+	d.shows("the job asks you")
+	d.press("esc")
+	d.shows("Tab to answer")
+}
+
 func TestEntryWithJob(t *testing.T) {
 	p := &fakeProject{events: tripEvents(t), jobs: []Job{{ID: "r58pyt00", Prefix: "r58p", Expert: "lead"}}}
 	d := drive(t, p, 80, 24, func(o *Options) { o.Entry, o.Expert, o.Job = EntryChat, "lead", "r58pyt00" })

@@ -86,7 +86,11 @@ func (p *program) status() paint.Line {
 	case ok:
 		return paint.Join(lead, paint.Cut(s.status(space), space))
 	}
-	return paint.Join(lead, p.hints(space))
+	if _, shown := p.top().(*askDetail); !shown && p.chat != nil && p.chat.current() != nil {
+		asks := paint.Text("the job asks you  ", paint.Magenta|paint.Bold)
+		lead, space = paint.Join(lead, asks), space-paint.Width(asks)
+	}
+	return paint.Cut(paint.Join(lead, p.hints(max(space, 0))), p.width)
 }
 
 // hints names the keys of actions, as many as fit: those of the screen, and then help and the palette. One
