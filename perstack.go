@@ -20,6 +20,9 @@
 // [Answer] is for programs that only want the answer. [Parts] hold what cannot be written
 // down: a store, a model of the program's own, tools that are Go functions, secrets.
 //
+// [Attach] adds files to the query. The Spec names each by its digest, and Parts have the bytes. A model
+// that cannot see one refuses the job before anything is recorded.
+//
 // To continue a job, set its id and [job.Input].Continue. Limits and isolation are then the
 // stricter of the Spec and the recorded job, unless Relax is set too.
 //
