@@ -31,8 +31,12 @@ func (x *examination) storage(ctx context.Context) (all []Check) {
 			project.State = ""
 		}
 		all = append(all,
-			sizes(ctx, Check{ID: "storage.history", Title: "history"}, states, "jobs", project.State, "the history of this project"),
-			sizes(ctx, Check{ID: "storage.data", Title: "data of skills"}, states, "skills", project.State, "the data of its skills"))
+			sizes(ctx, Check{ID: "storage.history", Title: "history"}, states, "jobs", project.State,
+				func(string) string { return "perstack jobs prune --older 30d deletes old jobs of this project" }),
+			sizes(ctx, Check{ID: "storage.data", Title: "data of skills"}, states, "skills", project.State,
+				func(path string) string {
+					return "rm -r " + terminal.ShellJoin(path) + " removes the data of its skills"
+				}))
 	}
 	if cache := x.host.CachePath(); cache != "" {
 		size, complete := treeSize(ctx, cache)
@@ -46,7 +50,7 @@ func (x *examination) storage(ctx context.Context) (all []Check) {
 }
 
 // sizes adds up a directory of each project. The command that it names is for this project alone.
-func sizes(ctx context.Context, c Check, states []string, name, own, what string) Check {
+func sizes(ctx context.Context, c Check, states []string, name, own string, fix func(path string) string) Check {
 	var total int64
 	complete := true
 	for _, state := range states {
@@ -62,7 +66,7 @@ func sizes(ctx context.Context, c Check, states []string, name, own, what string
 	path := filepath.Join(own, name)
 	if size, all := treeSize(ctx, path); size > 0 {
 		c.Detail += ", " + sizeText(size, all) + " in this one"
-		c.Fix = "rm -r " + terminal.ShellJoin(path) + " removes " + what
+		c.Fix = fix(path)
 	}
 	return c
 }
