@@ -81,6 +81,8 @@ type Printer struct {
 	making   bool              // something was said about it
 	out      bytes.Buffer      // the lines of the current event
 	prompted bool              // a prompt shows questions
+	// introduced says that the last row was that of a delegate.
+	introduced bool
 	// arrived returns the lines of a text that was laid out while it was written; nil if none was.
 	arrived func(r narrate.Row, text string, width int) ([]markdown.Line, bool)
 }

@@ -489,3 +489,32 @@ func TestLiveIsSafe(t *testing.T) {
 		t.Errorf("%q", text[max(i-80, 0):min(i+40, len(text))])
 	}
 }
+
+// A delegate is named once if it works alone, and above its rows if there are several.
+func TestLiveDelegates(t *testing.T) {
+	call := func(id string) event.ToolCall {
+		return event.ToolCall{ID: id, SkillName: "finder", ToolName: "finder", Args: rawjson.Value(`{"query":"Flights in May"}`)}
+	}
+	child := func(id string, body event.Body) event.Event { return at(id, "finder", body) }
+	by := &event.Parent{Expert: event.ExpertRef{Key: "lead"}, RunID: "r"}
+	printed := func(ids ...string) string {
+		var turns event.CallDelegate
+		var calls []event.ToolCall
+		for _, id := range ids {
+			calls = append(calls, call(id))
+			turns.Delegates = append(turns.Delegates, event.DelegateRun{ToolCallID: id, RunID: "k" + id, Expert: event.ExpertRef{Key: "finder"}})
+		}
+		events := append(begun(), timed(0, turn("", "", calls...)), timed(0, turns), timed(0, event.StopRunByDelegate{}))
+		for _, id := range ids {
+			events = append(events, child("k"+id, event.StartRun{DelegatedBy: by, InputMessages: ask("Flights in May")}), child("k"+id, says("Two **flights**.")))
+		}
+		return strings.Join(emit(t, Options{Live: true, Markdown: true, Width: 60}, events...), "")
+	}
+	if got, want := printed("1"), "● finder  Flights in May\n  ● Result\n    └ Two flights.\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want := "● finder  Flights in May\n● finder #2  Flights in May\n  [finder]\n  ● Result\n    └ Two flights.\n  [finder #2]\n  ● Result\n    └ Two flights.\n"
+	if got := printed("1", "2"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

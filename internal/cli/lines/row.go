@@ -61,22 +61,24 @@ func (p *Printer) draw(r narrate.Row) {
 	if p.opts.Live {
 		label = pad(label)
 	}
-	p.out.WriteString(margin + p.paint(bullet(r), mark) + " " + p.paint(bold, label))
 	column := len(margin) + 3 + columns.Of(label)
 	below := p.opts.Width > 0 && p.opts.Width-column < least
 	if below {
 		column = len(margin) + 2
 	}
-	for i, l := range p.addTime(p.summary(r, column), p.took(r), column) {
+	summary := p.addTime(p.summary(r, column), p.took(r), column)
+	if len(summary) == 0 {
+		label = strings.TrimRight(label, " ")
+	}
+	p.out.WriteString(margin + p.paint(bullet(r), mark) + " " + p.paint(bold, label))
+	for i, l := range summary {
 		if i > 0 || below {
 			p.out.WriteString("\n" + strings.Repeat(" ", column-1))
 		}
 		p.out.WriteString(" " + p.paint(dim, l))
 	}
 	p.out.WriteByte('\n')
-	if p.opts.Live && r.Kind == narrate.Delegate && !r.Parallel {
-		p.current = r.Child // its rows follow, and need no line that names it
-	}
+	p.introduce(r)
 	for i, l := range p.body(r, len(margin)+gutter) {
 		lead := strings.Repeat(" ", gutter)
 		if i == 0 {

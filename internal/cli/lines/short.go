@@ -65,6 +65,19 @@ func (p *Printer) lay(r narrate.Row, text string, width int) []markdown.Line {
 	return markdown.Render(text, markdown.Options{Width: width})
 }
 
+// introduce notes that r is the row of a delegate. If there is one alone, its rows follow, and need no line
+// that names it.
+func (p *Printer) introduce(r narrate.Row) {
+	switch {
+	case !p.opts.Live || r.Kind != narrate.Delegate:
+		p.introduced = false
+	case p.introduced:
+		p.current = ""
+	default:
+		p.current, p.introduced = r.Child, true
+	}
+}
+
 const (
 	labelColumns = 5  // the labels of most tools have no more
 	timeColumn   = 51 // where times end, if what is before them is short enough
