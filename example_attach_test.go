@@ -19,5 +19,5 @@ func ExampleAttach() {
 	for _, a := range spec.Input.Attachments {
 		fmt.Println(a.Name, a.MIMEType, a.Digest[:20], len(parts.Attachments[a.Digest]))
 	}
-	// Output: notes.md text/plain sha256:3f8a9a1b04ad5 24
+	// Output: notes.md text/plain sha256:72bdffa35b7e1 24
 }
