@@ -290,6 +290,9 @@ func (r *row) text(t narrate.Text, space int) []paint.Line {
 	case narrate.Bad:
 		style = paint.Red
 	}
+	if t.Show == narrate.First && r.row.Kind == narrate.Failure {
+		t.Show = narrate.Whole // nothing else says why the job stopped
+	}
 	if t.Show == narrate.Whole || t.Show == narrate.Prose {
 		lines := r.p.wrap(t.Text, space)
 		for i := range lines {

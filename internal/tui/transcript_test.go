@@ -70,6 +70,15 @@ func TestStreamedSecret(t *testing.T) {
 	}
 }
 
+// Why a job failed is shown whole.
+func TestFailureRow(t *testing.T) {
+	why := strings.Repeat("a long reason, ", 20) + "the end"
+	got := shownRows(t, happened("R", 1, asks(t, "go")), happened("R", 1, event.StopRunByError{Error: event.Failure{Name: "ProviderError", Message: why}}))
+	if !strings.Contains(got, "the end") {
+		t.Errorf("%s", got)
+	}
+}
+
 // A message whose job did not start is in the input again.
 func TestMessageReturns(t *testing.T) {
 	d := idleChat(t, &fakeProject{})
