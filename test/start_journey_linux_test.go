@@ -167,7 +167,7 @@ func (s *session) journey(t *testing.T, term *screen.Terminal, golden func(strin
 	term.Send("n")
 	term.WaitForText("why not?")
 	term.Send("keep it" + screen.Enter)
-	golden("question", term.WaitForText("Which hotel?"))
+	golden("question", term.WaitFor("the question", func(s screen.Screen) bool { return s.Contains("Which hotel?") && s.Contains("answer >") }))
 	if s.exists("old drafts") || !s.exists("notes.txt") {
 		t.Error("the command that was approved was not run, or the denied one was")
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/screen"
 )
 
@@ -139,4 +140,62 @@ func TestStartEnds(t *testing.T) {
 			t.Errorf("exit code %d:\n%v", code, term.Screen())
 		}
 	})
+}
+
+// In a shell in tmux the program is one job, whatever happens to it and to the size of the terminal.
+func TestStartTmux(t *testing.T) {
+	testkit.Need(t, "tmux")
+	s := newSession(t, writer, "[[turn]]"+waits+"[[turn]]\ntext = \"All is done.\"\n")
+	shell := exec.Command("bash", "--norc", "--noprofile", "-i")
+	shell.Dir, shell.Env = s.dir, append(s.env, "PS1=prompt> ", "HISTFILE=")
+	tmux := screen.StartTmux(t, shell, 120, 24)
+	settings := func() string {
+		out, err := exec.Command("stty", "-g", "-F", tmux.TTY()).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	prompt := func(after string) {
+		t.Helper()
+		tmux.WaitFor("the prompt after "+after, func(s screen.Screen) bool {
+			return s.Contains(after) && strings.HasPrefix(s.Lines()[s.CursorY], "prompt>") && !s.AltScreen && s.CursorVisible && !s.Mouse
+		})
+	}
+	drawn := func(what string) screen.Screen {
+		t.Helper()
+		return tmux.WaitFor(what, func(s screen.Screen) bool { return s.AltScreen && s.Contains("compiling") && s.Contains("step 1") })
+	}
+	tmux.WaitForText("prompt>")
+	before := settings()
+	tmux.Send("perstack start writer 'Compile it'\r")
+	drawn("the job")
+	for _, columns := range []int{40, 120, 60, 120} {
+		tmux.Resize(columns, 24)
+		if shown := drawn(fmt.Sprintf("the job in %d columns", columns)); strings.Count(shown.Text(), "step 1") > 2 {
+			t.Errorf("something was left of another size:\n%v", shown)
+		}
+	}
+	tmux.WaitFor("the panel", func(s screen.Screen) bool { return s.Contains("RUNS") })
+	tmux.Send(screen.CtrlZ)
+	prompt("Stopped")
+	tmux.Send("fg\r")
+	drawn("the job again")
+	first, err := exec.Command("pgrep", "--oldest", "-t", strings.TrimPrefix(tmux.TTY(), "/dev/"), "-f", "perstack start").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := strconv.Atoi(strings.TrimSpace(string(first)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(guarded(t, guard), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	prompt("the full-screen program was killed (SIGKILL)")
+	tmux.Send("echo code $?\r")
+	prompt("code 137")
+	if got := settings(); got != before {
+		t.Errorf("the shell has the settings %s, want %s", got, before)
+	}
 }
