@@ -29,68 +29,95 @@ func ParseObject(name string) (Object, error) {
 	return Object{}, fmt.Errorf("%q does not name a stored object", name)
 }
 
+// The limits of a tree that goes from one store to another. A few objects can describe any number of
+// files, because a directory can be in another one many times.
+const (
+	MaxTreeEntries = 1_000_000 // files and directories
+	MaxTreeLevels  = 300       // of directories; more than a [Taker] goes down
+)
+
 // Objects returns what trees consist of, by name. Trees that are not stored any more are passed over.
 // The contents of env files are left out, unless another file has the same content.
 func (s *Store) Objects(trees []ID) ([]Object, error) {
-	found := map[Object]bool{}
+	found := reached{objects: map[Object]bool{}, trees: map[ID]extent{}}
 	for _, tree := range trees {
 		if has, err := s.Has(tree); err != nil {
 			return nil, err
 		} else if !has {
 			continue
 		}
-		if err := s.reach(tree, found); err != nil {
+		if _, err := s.reach(tree, found, 1); err != nil {
 			return nil, err
 		}
 	}
-	all := make([]Object, 0, len(found))
-	for o := range found {
+	all := make([]Object, 0, len(found.objects))
+	for o := range found.objects {
 		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b Object) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all, nil
 }
 
-// reach adds a tree and what it consists of.
-func (s *Store) reach(tree ID, found map[Object]bool) error {
-	if found[Object{tree, treeKind}] {
-		return nil
+// reached is what trees were found to consist of.
+type reached struct {
+	objects map[Object]bool
+	trees   map[ID]extent
+}
+
+// An extent is how many entries a tree has, with all below it, and how many levels.
+type extent struct{ entries, levels int }
+
+// reach adds a tree and what it consists of. depth is that of the tree, from 1.
+func (s *Store) reach(tree ID, found reached, depth int) (size extent, err error) {
+	size, known := found.trees[tree]
+	if depth+max(size.levels-1, 0) > MaxTreeLevels {
+		return size, fmt.Errorf("tree %s: it has more than %d levels", tree, MaxTreeLevels)
 	}
-	found[Object{tree, treeKind}] = true
+	if known {
+		return size, nil
+	}
+	found.objects[Object{tree, treeKind}] = true
 	entries, err := s.Tree(tree)
 	if err != nil {
-		return err
+		return size, err
 	}
+	size = extent{len(entries), 1}
 	for _, e := range entries {
 		private := e.Flags&Private != 0
 		switch {
 		case !e.Captured():
 		case e.Kind == Directory:
-			if err := s.reach(e.ID, found); err != nil {
-				return err
+			below, err := s.reach(e.ID, found, depth+1)
+			if err != nil {
+				return size, err
 			}
+			size = extent{size.entries + below.entries, max(size.levels, below.levels+1)}
 		case e.Flags&Chunked == 0:
 			if !private {
-				found[Object{e.ID, blobKind}] = true
+				found.objects[Object{e.ID, blobKind}] = true
 			}
-		case !found[Object{e.ID, chunksKind}] || !private:
-			found[Object{e.ID, chunksKind}] = true
+		case !found.objects[Object{e.ID, chunksKind}] || !private:
+			found.objects[Object{e.ID, chunksKind}] = true
 			list, err := s.object(chunksKind, e.ID)
 			if err != nil {
-				return err
+				return size, err
 			}
 			ids, err := decodeChunks(list)
 			if err != nil {
-				return err
+				return size, err
 			}
 			for _, id := range ids {
 				if id != (ID{}) && !private { // the zero ID is a chunk that is not stored
-					found[Object{id, blobKind}] = true
+					found.objects[Object{id, blobKind}] = true
 				}
 			}
 		}
+		if size.entries > MaxTreeEntries {
+			return size, fmt.Errorf("tree %s: it has more than %d files and directories", tree, MaxTreeEntries)
+		}
 	}
-	return nil
+	found.trees[tree] = size
+	return size, nil
 }
 
 // Read returns the content of an object.
