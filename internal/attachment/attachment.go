@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -74,20 +75,29 @@ func read(ctx context.Context, path, dir string) (data []byte, outside bool, err
 }
 
 // within returns the name of a path in the workspace. The path can lead there by another way than
-// the name of the workspace does. Its last element is not resolved: if that is a link, it lies in the
-// workspace, whatever it leads to.
+// the name of the workspace does. What follows after it has entered the workspace is not resolved: a
+// link there lies in the workspace, whatever it leads to.
 func within(path, dir string) (name string, ok bool) {
 	if name, ok = userfile.Below(dir, path); ok {
 		return name, true
 	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", false
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", false
+	for i, r := range path { // each directory on the way, from the root on
+		if r >= utf8.RuneSelf || !os.IsPathSeparator(uint8(r)) || i == 0 {
+			continue
+		}
+		at, err := filepath.EvalSymlinks(path[:i])
+		if err != nil {
+			return "", false
+		}
+		if name, ok = userfile.Below(dir, at); ok {
+			return filepath.Join(name, path[i:]), true
+		}
 	}
-	return userfile.Below(dir, filepath.Join(parent, filepath.Base(path)))
+	return "", false
 }
 
 // explain words a failure for the user. What internal/workspace says is worded for a model.

@@ -63,6 +63,8 @@ func TestRead(t *testing.T) {
 		"work/absolute.txt":      {refused: "a link leads out of the workspace"},
 		"work/planted/key":       {refused: "a link leads out of the workspace"},
 		"alias/planted.txt":      {refused: "a link leads out of the workspace"},
+		"alias/planted/key":      {refused: "a link leads out of the workspace"},
+		"alias/pics/shot.png":    {kind: "image/png"},
 		"work/.env":              {refused: "it can hold secrets"},
 		"work/empty":             {refused: "empty"},
 		"work/large":             {refused: "larger than 5 MiB"},
