@@ -69,17 +69,22 @@ func (s *stream) complete() []paint.Line {
 	return s.layout.Write(s.p.clean(text[from:end]))
 }
 
+// isOfWord reports whether a character can be a part of a secret. Scripts without blanks hold none.
+func isOfWord(r rune) bool { return r > ' ' && r < utf8.RuneSelf }
+
 // incomplete is the line that the model is writing, without its last word: that can be the first half of
 // a secret.
 func (s *stream) incomplete() string {
-	return s.p.clean(strings.TrimRightFunc(s.text.String()[s.fed:], func(r rune) bool { return r > ' ' && r < utf8.RuneSelf }))
+	return s.p.clean(strings.TrimRightFunc(s.text.String()[s.fed:], isOfWord))
 }
 
-// lastWords is the end of what the model thinks.
+// lastWords is the end of what the model thinks. It has no half of a word, which can be one of a secret.
 func (s *stream) lastWords(width int) string {
-	text := s.text.String()
-	text = strings.ToValidUTF8(text[max(0, len(text)-4*width):], "")
-	text = s.p.cleanLine(text)
+	text := strings.TrimRightFunc(s.text.String(), isOfWord)
+	if over := len(text) - 4*width; over > 0 {
+		text = strings.TrimLeftFunc(text[over:], isOfWord)
+	}
+	text = s.p.cleanLine(strings.ToValidUTF8(text, ""))
 	over := paint.TextWidth(text) - max(width-s.indent-12, 1)
 	if over <= 0 {
 		return text

@@ -68,6 +68,17 @@ func TestStreamedSecret(t *testing.T) {
 	if got := d.screen(); strings.Count(got, "[redacted: KEY]") != 2 {
 		t.Errorf("%s", got)
 	}
+	d.play(s, happened("R", 1, event.StartStreamingReasoning{}))
+	long := strings.Repeat("so ", 104) // with the secret after it, the line begins in the middle of a secret
+	for _, delta := range []string{"It is ke", "y-12", "345", " or so key-12345 " + long, "so", " so "} {
+		d.play(s, happened("R", 1, event.StreamReasoning{Delta: delta}))
+		if got := d.screen(); strings.Contains(got, "ke") || strings.Contains(got, "-12") || strings.Contains(got, "345") {
+			t.Errorf("thinking, after %q:\n%s", delta, got)
+		}
+	}
+	if got := d.screen(); !strings.Contains(got, "Thinking  ") || !strings.Contains(got, "so so") {
+		t.Errorf("%s", got)
+	}
 }
 
 // Why a job failed is shown whole.
