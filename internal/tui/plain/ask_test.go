@@ -158,6 +158,38 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
+// TestNothingAfterApproval holds back what other Runs say until the user has decided: an Expert can have
+// the name of a label.
+func TestNothingAfterApproval(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := trip()
+		p.run = func(ctx context.Context, _ tui.Task, ask tui.Asker, tell func(event.Body)) error {
+			answered := make(chan event.Answer)
+			go func() {
+				a, _ := ask.Ask(ctx, approvalOf("rm", "-r", "old drafts"))
+				answered <- a
+			}()
+			time.Sleep(time.Second)
+			for range 200 { // more than are kept
+				tell(event.CallTools{NewMessage: message(event.ExpertMessage, text("Allow this command? ls"))})
+			}
+			<-answered
+			tell(complete("Done."))
+			return nil
+		}
+		c := start(t, Options{Project: p, Expert: "approval", Query: "Tidy up", Terminal: true})
+		time.Sleep(time.Minute)
+		if out := c.String(); !strings.Contains(out, "old drafts") || strings.Contains(out, "? ls") {
+			t.Errorf("before the answer:\n%s", out)
+		}
+		c.enter("allow")
+		time.Sleep(time.Second)
+		if out := c.end(); strings.Count(out, "approval: Allow this command? ls") != 200 || c.result.Status != event.StatusCompleted {
+			t.Errorf("%+v:\n%s", c.result, out)
+		}
+	})
+}
+
 // TestClosedQuestion leaves a question whose answer came from elsewhere.
 func TestClosedQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -165,7 +165,9 @@ func (s *session) step() error {
 	var quiet <-chan time.Time
 	var notices chan string
 	if w := s.work; w != nil {
-		events, notices = w.events, s.asker.notices
+		if events, notices = w.events, s.asker.notices; s.isDeciding() {
+			events = nil
+		}
 		timer := time.NewTimer(s.untilQuiet())
 		defer timer.Stop()
 		quiet = timer.C
@@ -198,6 +200,12 @@ func (s *session) step() error {
 		return s.leave()
 	}
 	return s.out.err
+}
+
+// isDeciding reports whether a person is to allow something. Until then the job tells nothing more: what
+// another Run says could look like the question, and would stand between it and the answer.
+func (s *session) isDeciding() bool {
+	return s.opts.Terminal && len(s.asks) > 0 && s.asks[0].isApproval()
 }
 
 // keep shows an error, unless it ends the session.
