@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A few objects that describe very many files, or very deep directories, are refused: whoever walks
-// through them would not come to an end.
+// A few objects that describe very many files, or very deep directories, are refused: comparing them
+// would not end.
 func TestLargeTrees(t *testing.T) {
 	for name, c := range map[string]struct {
 		copies, levels int
