@@ -63,6 +63,9 @@ func (c *chat) start(jobID, query string) tea.Cmd {
 			}
 			return func() tea.Cmd {
 				c.report(err)
+				if c.p.chat != c { // the user has opened another conversation
+					return nil
+				}
 				return c.read(j)
 			}
 		})
@@ -89,7 +92,7 @@ func (c *chat) opened() tea.Cmd {
 func (c *chat) key(k key) (tea.Cmd, bool) {
 	if a := c.current(); a != nil && !a.isQuestion() {
 		switch {
-		case k.name == "f1" || strings.HasPrefix(k.name, "ctrl+") && a.reason == nil: // they answer nothing
+		case a.focused && (k.name == "f1" || strings.HasPrefix(k.name, "ctrl+") && a.reason == nil): // they answer nothing
 			a.chosen = nil
 			return nil, false
 		case a.focused:

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/tui/edit"
 	"github.com/perstack-go/perstack/internal/tui/mention"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 )
 
 // This file is the input of a conversation: what is typed, pasted, attached, queued and sent.
@@ -24,9 +25,6 @@ type queued struct {
 	message edit.Message
 	draft   edit.Draft
 }
-
-// maxAttachments is how many files a message can have.
-const maxAttachments = 20
 
 // pathsState says how far the list for completion is.
 type pathsState int
@@ -116,8 +114,8 @@ func (c *chat) attach(path, written string) tea.Cmd {
 			switch {
 			case err != nil:
 				c.p.fail(err) // the text stays as it is
-			case c.input.Attachments() >= maxAttachments:
-				c.p.fail(fmt.Errorf("a message can have %d attachments", maxAttachments))
+			case c.input.Attachments() >= job.MaxAttachments:
+				c.p.fail(fmt.Errorf("a message can have %d attachments", job.MaxAttachments))
 			default:
 				_, err = c.input.AttachFor(written, c.p.cleanLine(label(a)), a.Path)
 				c.report(err)

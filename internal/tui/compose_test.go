@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/tui/edit"
+	"github.com/perstack-go/perstack/job"
 )
 
 // idleChat drives a new conversation.
@@ -149,11 +150,11 @@ func TestAttachments(t *testing.T) {
 	}
 	t.Run("too many", func(t *testing.T) {
 		d := idleChat(t, &fakeProject{attachments: files})
-		for range maxAttachments + 1 {
+		for range job.MaxAttachments + 1 {
 			d.enter("@shot.png ")
 			d.settle()
 		}
-		if got := len(d.p.chat.input.Message().Attachments); got != maxAttachments || !strings.Contains(d.screen(), "20 attachments") {
+		if got := len(d.p.chat.input.Message().Attachments); got != job.MaxAttachments || !strings.Contains(d.screen(), "20 attachments") {
 			t.Errorf("%d\n%s", got, d.screen())
 		}
 	})

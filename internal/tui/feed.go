@@ -14,6 +14,7 @@ import (
 // A feed brings the events of a job, and what the job asks, to Update. Whatever comes within a thirtieth
 // of a second is one message: the library draws the screen after each.
 type feed struct {
+	ctx     context.Context // of the job
 	mu      sync.Mutex
 	items   []item
 	ended   bool
@@ -47,8 +48,8 @@ const (
 	maxItems = 2000
 )
 
-func newFeed() *feed {
-	return &feed{waiting: make(chan struct{}, 1), space: make(chan struct{}, 1), done: make(chan struct{})}
+func newFeed(ctx context.Context) *feed {
+	return &feed{ctx: ctx, waiting: make(chan struct{}, 1), space: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 func signal(c chan struct{}) {
@@ -58,7 +59,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// put adds an item.
+// put adds an item. It waits while there are too many, unless the job is to stop: then nothing takes the
+// items of a conversation that was left.
 func (f *feed) put(i item) {
 	f.mu.Lock()
 	f.items = append(f.items, i)
@@ -66,7 +68,10 @@ func (f *feed) put(i item) {
 	f.mu.Unlock()
 	signal(f.waiting)
 	if full && i.event.Body != nil {
-		<-f.space
+		select {
+		case <-f.space:
+		case <-f.ctx.Done():
+		}
 	}
 }
 

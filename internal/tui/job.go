@@ -101,7 +101,7 @@ func (c *chat) read(j Job) tea.Cmd {
 
 func (c *chat) begin(w *work) context.Context {
 	ctx, cancel := context.WithCancel(c.p.ctx)
-	w.feed, w.cancel, w.begun, w.since = newFeed(), cancel, make(chan struct{}), c.p.opts.Clock()
+	w.feed, w.cancel, w.begun, w.since = newFeed(ctx), cancel, make(chan struct{}), c.p.opts.Clock()
 	c.work = w
 	return ctx
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/tui"
 	"github.com/perstack-go/perstack/store"
 )
@@ -298,5 +299,17 @@ func TestNotices(t *testing.T) {
 	}
 	if want := "perstack: before\nperstack: after"; out.String() != want {
 		t.Errorf("kept %q, want %q", out, want)
+	}
+}
+
+// The exit code of a session is that of its last job, or that of an interrupt if the job still runs.
+func TestLastOutcome(t *testing.T) {
+	p := &project{outcome: host.Exit(host.ExitLimit)}
+	if got := host.ExitCode(p.lastOutcome()); got != host.ExitLimit {
+		t.Errorf("%d after a limit", got)
+	}
+	p.running.Lock()
+	if got := host.ExitCode(p.lastOutcome()); got != process.ExitInterrupt {
+		t.Errorf("%d while the job runs", got)
 	}
 }

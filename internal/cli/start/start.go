@@ -228,7 +228,7 @@ func (o *Options) runPlain(ctx context.Context, why string) error {
 	}
 	if err == nil && !h.StdinIsTerminal {
 		// The session has told already what happened.
-		err = host.Exit(host.ExitCode(e.project.outcome))
+		err = host.Exit(host.ExitCode(e.project.lastOutcome()))
 	}
 	return err
 }

@@ -6,7 +6,9 @@ import (
 	"iter"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/tui"
 )
 
@@ -33,6 +35,15 @@ func (p *project) Run(ctx context.Context, task tui.Task, ask tui.Asker) iter.Se
 			yield(event.Event{}, p.outcome)
 		}
 	}
+}
+
+// lastOutcome is how the last job ended. One that still runs was left with a second Ctrl-C.
+func (p *project) lastOutcome() error {
+	if !p.running.TryLock() {
+		return host.Exit(process.ExitInterrupt)
+	}
+	defer p.running.Unlock()
+	return p.outcome
 }
 
 // tellJob says which job is open.

@@ -160,10 +160,10 @@ func (s *session) showApproval(q *ask) {
 // words are those that allow a request, and for how long.
 func words(a *event.Approval) []string {
 	switch {
-	case a.Effect.Kind == event.PathEffect:
-		return []string{`"allow" for this Run`, `"allow job" for this job`, `"allow project" for this project`}
 	case a.Once || a.Effect.Kind == event.PlanEffect:
 		return []string{`"allow"`}
+	case a.Effect.Kind == event.PathEffect:
+		return []string{`"allow" for this Run`, `"allow job" for this job`, `"allow project" for this project`}
 	}
 	return []string{`"allow" for this time`, `"allow job" for this job`, `"allow project" for this project`}
 }
@@ -246,7 +246,6 @@ func (q *ask) how() string {
 		return "type yes or no"
 	}
 	return "type " + strings.Join(words(q.request.Approval), ", ") + `, "deny" or "deny" and a reason, or "later"`
-
 }
 
 // verdict reads an answer to an approval. Only whole words count.

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/tui"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A Command is something that the user can type.
@@ -378,12 +379,9 @@ func (s *session) status() error {
 	return nil
 }
 
-// maxAttachments is how many files go along with a message.
-const maxAttachments = 20
-
 func (s *session) attach(path string) error {
-	if len(s.files) == maxAttachments {
-		return fmt.Errorf("a message has at most %d files", maxAttachments)
+	if len(s.files) == job.MaxAttachments {
+		return fmt.Errorf("a message has at most %d files", job.MaxAttachments)
 	}
 	a, err := await(s, func(ctx context.Context) (tui.Attachment, error) { return s.opts.Project.Attach(ctx, path) })
 	if err != nil {

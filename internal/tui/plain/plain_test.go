@@ -257,3 +257,61 @@ func TestLongHistory(t *testing.T) {
 		}
 	})
 }
+
+// TestQuit stops the job and waits until it is saved, whatever the job still tells.
+func TestQuit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := trip()
+		p.run = func(ctx context.Context, _ tui.Task, ask tui.Asker, tell func(event.Body)) error {
+			<-ctx.Done()
+			ask.Tell("the files are saved")
+			tell(event.StopRunByInterrupt{Reason: "interrupt"})
+			return nil
+		}
+		c := start(t, Options{Project: p, Expert: "lead", Query: "Work", Terminal: true})
+		c.enter("and then this", "/quit")
+		out := c.wait()
+		for _, want := range []string{"Note: the files are saved\n", "Done: stopped, everything is saved", "Taken back: and then this\n", "Resume: "} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is missing in:\n%s", want, out)
+			}
+		}
+	})
+}
+
+// TestQuitAtOnce leaves a job that does not stop.
+func TestQuitAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, hangs := trip(), make(chan struct{})
+		p.run = func(context.Context, tui.Task, tui.Asker, func(event.Body)) error {
+			<-hangs
+			return nil
+		}
+		c := start(t, Options{Project: p, Expert: "lead", Query: "Work", Terminal: true})
+		c.enter("/quit")
+		c.interrupts <- struct{}{}
+		c.wait()
+		close(hangs)
+	})
+}
+
+// TestQueueIsNoAnswer takes a message back that waited for a job which then asks something.
+func TestQueueIsNoAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := trip()
+		question := event.ToolCall{ID: "q1", SkillName: "user", ToolName: "askUser", Args: rawjson.Value(`{"question":"Which week?"}`)}
+		p.run = func(_ context.Context, _ tui.Task, _ tui.Asker, tell func(event.Body)) error {
+			time.Sleep(time.Minute)
+			tell(event.CallInteractiveTool{ToolCallID: "q1", ToolCall: &question})
+			tell(event.StopRunByInteractiveTool{})
+			return nil
+		}
+		c := start(t, Options{Project: p, Expert: "lead", Query: "Work", Terminal: true})
+		c.enter("and then this")
+		time.Sleep(2 * time.Minute)
+		out := c.end()
+		if p.runs != 1 || !strings.Contains(out, "Taken back: and then this\n") {
+			t.Errorf("%d runs:\n%s", p.runs, out)
+		}
+	})
+}

@@ -322,15 +322,20 @@ func (s *session) interrupt() error {
 	return errQuit
 }
 
-// leave stops the job, waits for its end and quits.
+// leave stops the job, waits for its end and quits. Ctrl-C ends the waiting.
 func (s *session) leave() error {
-	if w := s.work; w != nil {
-		w.cancel()
-		for t := range w.events {
+	if s.work != nil {
+		s.work.stopped = true
+		s.work.cancel()
+	}
+	for s.work != nil {
+		select {
+		case t := <-s.work.events:
 			s.take(t)
-			if t.over {
-				break
-			}
+		case notice := <-s.asker.notices:
+			s.say("Note", notice)
+		case <-s.opts.Interrupts:
+			return errQuit
 		}
 	}
 	return errQuit

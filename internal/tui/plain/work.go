@@ -212,6 +212,12 @@ func (s *session) over(err error) {
 	}
 	s.result = Result{Job: s.job, Status: w.status, Err: err}
 	s.reportEnd(err, w)
+	if err != nil || w.stopped || s.waitsForAnswer() {
+		for _, text := range s.queue { // they were written for another state of the job
+			s.say("Taken back", text)
+		}
+		s.queue = nil
+	}
 }
 
 func (s *session) reportEnd(err error, w *work) {
@@ -297,7 +303,6 @@ func (s *session) stopWork() error {
 	}
 	w.stopped = true
 	w.cancel()
-	s.queue = nil
 	if s.follows {
 		s.say("Note", "the job is not followed any more")
 	} else {
