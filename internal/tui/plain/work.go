@@ -70,6 +70,9 @@ func (s *session) start(task tui.Task) {
 	s.follow(func(ctx context.Context) iter.Seq2[event.Event, error] {
 		return s.opts.Project.Run(ctx, task, s.asker)
 	})
+	if s.opts.Terminal { // the first row can take its time
+		s.say("Working", "Ctrl-C stops it")
+	}
 }
 
 // follow shows events as they come.
