@@ -47,9 +47,9 @@ type offer struct {
 const (
 	// readingTime is how long a question must be on the screen before Tab counts.
 	readingTime = 300 * time.Millisecond
-	// keyPause is how long nothing else must be typed before and after a key that allows. Pasted text
-	// can arrive as keys.
-	keyPause = 50 * time.Millisecond
+	// keyPause is how long nothing else must be typed before and after a key that allows, and before Tab.
+	// Pasted text can arrive as keys, and a person who writes a message can press Tab by accident.
+	keyPause = 300 * time.Millisecond
 )
 
 func newAskBox(c *chat, a *ask) *askBox {
@@ -159,7 +159,9 @@ func (b *askBox) key(k key) tea.Cmd {
 	default:
 		i := slices.IndexFunc(b.offer, func(o offer) bool { return o.key == k.name })
 		switch {
-		case i < 0 || quick:
+		case i < 0:
+		case quick:
+			b.c.p.say("that was too soon after another key: press %s again", k.name)
 		case !b.seen:
 			b.c.p.say("read to the end first: Down shows more, d shows all")
 		default:
@@ -204,7 +206,7 @@ func (b *askBox) scroll(by int) { b.top = max(min(b.top+by, len(b.lines)-b.page)
 
 // focus makes keys count, if the question can have been read.
 func (b *askBox) focus() {
-	if b.isRead() {
+	if b.isRead() && b.c.p.sinceKey() >= keyPause {
 		b.focused = true
 	}
 }

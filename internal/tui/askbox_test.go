@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -61,6 +62,21 @@ func TestStrayKeysApproveNothing(t *testing.T) {
 			d.press("tab")
 			d.pass(readingTime)
 			d.enter("y")
+		},
+		"Tab within a message, and its next word": func(d *driver, s *stage) {
+			d.ask(s, approvalRequest())
+			d.pass(readingTime)
+			for _, key := range []string{"o", "k", "tab", "space", "a", "n", "d"} {
+				d.press(key)
+				d.pass(200 * time.Millisecond)
+			}
+		},
+		"a word after Tab": func(d *driver, s *stage) {
+			d.focused(s, approvalRequest())
+			for _, key := range []string{"a", "l", "s", "o"} {
+				d.press(key)
+				d.pass(200 * time.Millisecond)
+			}
 		},
 		"Tab and y at once": func(d *driver, s *stage) { d.ask(s, approvalRequest()); d.pass(readingTime); d.press("tab", "y") },
 		"y within a word":   func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.enter("yes") },
