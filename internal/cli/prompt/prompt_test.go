@@ -129,6 +129,8 @@ func ask(t *testing.T, s *fakeTerminal, a *event.Approval, opts Options, keys ..
 			case rapid:
 				press(string(key))
 			case func():
+				time.Sleep(pause) // the key before has done what it does
+				synctest.Wait()
 				key()
 			}
 		}
