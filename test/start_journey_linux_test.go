@@ -204,8 +204,7 @@ func (s *session) comeBack(t *testing.T, term *screen.Terminal, golden func(stri
 	}
 	term.Send("w")
 	golden("rewind", term.WaitForText("Rewind to step 8?"))
-	term.Send("y")
-	term.WaitForGone("Checkpoints")
+	press(t, term, "y", "the conversation", func(s screen.Screen) bool { return !s.Contains("Checkpoints") })
 	term.Send("By train")
 	term.WaitForText("> By train")
 	press(t, term, screen.Enter, "the message is sent", func(s screen.Screen) bool { return !s.Contains("> By train") })

@@ -133,7 +133,6 @@ type choice struct {
 
 // key takes in a key while the question is focused.
 func (b *askBox) key(k key) tea.Cmd {
-	quick := b.c.p.sinceKey() < keyPause
 	b.chosen = nil
 	if b.reason != nil {
 		return b.reasonKey(k)
@@ -160,8 +159,7 @@ func (b *askBox) key(k key) tea.Cmd {
 		i := slices.IndexFunc(b.offer, func(o offer) bool { return o.key == k.name })
 		switch {
 		case i < 0:
-		case quick:
-			b.c.p.say("that was too soon after another key: press %s again", k.name)
+		case !b.c.p.isAlone(k):
 		case !b.seen:
 			b.c.p.say("read to the end first: Down shows more, d shows all")
 		default:

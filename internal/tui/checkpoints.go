@@ -54,6 +54,8 @@ func (s *checkpoints) key(k key) (tea.Cmd, bool) {
 	}
 	at := *s.rewind
 	switch {
+	case k.name == "y" && !s.p.isAlone(k):
+		return nil, true
 	case k.name == "y":
 		s.rewind = nil
 		return s.p.branchJob(s.job, at, true), true

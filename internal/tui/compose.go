@@ -174,6 +174,9 @@ func (c *chat) choose(choice mention.Choice) tea.Cmd {
 func (c *chat) submit() tea.Cmd {
 	a := c.current()
 	if c.input.IsEmpty() && c.input.Attachments() == 0 {
+		if !c.canResume() || !c.p.isAlone(key{name: "enter"}) {
+			return nil
+		}
 		return c.resume()
 	}
 	if a != nil && a.isQuestion() && c.answering {
@@ -213,9 +216,6 @@ func (c *chat) send(m edit.Message) tea.Cmd {
 
 // resume continues a job that has stopped before its end.
 func (c *chat) resume() tea.Cmd {
-	if !c.canResume() {
-		return nil
-	}
 	return c.run(Task{Expert: c.expert, Job: c.jobID})
 }
 

@@ -72,6 +72,8 @@ func (s *history) key(k key) (tea.Cmd, bool) {
 // answer takes the answer to the question whether a job is deleted. Keys of the program still count.
 func (s *history) answer(k key) (tea.Cmd, bool) {
 	switch {
+	case k.name == "y" && !s.p.isAlone(k):
+		return nil, true
 	case k.name == "y":
 		id := s.delete.ID
 		s.delete = nil

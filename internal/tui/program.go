@@ -130,6 +130,16 @@ func (p *program) press(k key) tea.Cmd {
 // sinceKey is how long ago the key before this one was pressed.
 func (p *program) sinceKey() time.Duration { return p.opts.Clock().Sub(p.lastKey) }
 
+// isAlone reports whether the key that is pressed came alone, as keys must that cannot be undone. It tells
+// the user to press the key again if not: it can belong to a word, or be one that repeats itself.
+func (p *program) isAlone(k key) bool {
+	if p.sinceKey() >= keyPause {
+		return true
+	}
+	p.say("that was too soon after another key: press %s again", keyLabel(k.name))
+	return false
+}
+
 // wheel scrolls by the mouse.
 func (p *program) wheel(b tea.MouseButton) tea.Cmd {
 	name := map[tea.MouseButton]string{tea.MouseWheelUp: "up", tea.MouseWheelDown: "down"}[b]

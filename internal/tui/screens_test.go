@@ -258,7 +258,10 @@ func TestDelete(t *testing.T) {
 		d := drive(t, f, 80, 24)
 		d.replace(newHistory(d.p))
 		d.press("down")
-		d.press(strings.Fields(keys)...)
+		for _, k := range strings.Fields(keys) {
+			d.pass(keyPause)
+			d.press(k)
+		}
 		d.settle()
 		if got := strings.Join(f.deleted, " "); got != want {
 			t.Errorf("%s: %q is deleted, want %q", keys, got, want)
@@ -268,11 +271,42 @@ func TestDelete(t *testing.T) {
 	d := drive(t, f, 80, 24)
 	d.replace(newHistory(d.p))
 	d.press("x")
+	d.pass(keyPause)
 	f.err = errors.New("job r58p is running; stop it first")
 	d.press("y")
 	d.settle()
 	if !strings.Contains(d.screen(), "job r58p is running; stop it first") {
 		t.Error(d.screen())
+	}
+}
+
+// TestWordsDoNothing types words, and repeats a key, where a single key deletes, rewinds or resumes.
+func TestWordsDoNothing(t *testing.T) {
+	f := trip()
+	s := newStage()
+	f.run = s.run
+	d := drive(t, f, 80, 24)
+	d.replace(newHistory(d.p))
+	quickly := func(keys ...string) {
+		for _, k := range keys {
+			d.press(k)
+			d.settle()
+			d.pass(keyPause / 2)
+		}
+		d.pass(keyPause)
+	}
+	quickly("r", "o", "x", "y")
+	d.shows("Delete job")
+	quickly("esc", "down", "c", "w", "y")
+	d.shows("Rewind to step")
+	quickly("esc", "esc", "enter", "enter", "enter")
+	d.shows("Enter resumes")
+	if len(f.deleted) > 0 || d.p.chat.work != nil || d.p.chat.branch != nil {
+		t.Errorf("deleted %q:\n%s", f.deleted, d.screen())
+	}
+	d.press("enter")
+	if got := d.task(s); got.Job == "" {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -312,6 +346,7 @@ func TestWays(t *testing.T) {
 			d := drive(t, trip(), 80, 24)
 			d.replace(newHistory(d.p))
 			for _, k := range strings.Fields(c.keys) {
+				d.pass(keyPause)
 				d.press(k)
 				d.settle()
 			}
