@@ -83,7 +83,7 @@ func TestStartEnds(t *testing.T) {
 		term.WaitForText("All is done.")
 		term.Send(screen.CtrlC)
 		term.Send(screen.CtrlC)
-		if code, _ := term.WaitRestored(); code != 0 {
+		if code, _ := term.WaitRestored(); code != 0 || !strings.Contains(strings.Join(term.Screen().Lines(), ""), "perstack: return to this job with: perstack start --continue-job ") {
 			t.Errorf("exit code %d:\n%v", code, term.Screen())
 		}
 	}

@@ -327,8 +327,11 @@ func TestHostileArchives(t *testing.T) {
 		"path of Windows":          {change(func(all []entry) []entry { return append(all, regular(`blobs\..\evil`, "x")) }), "does not belong to a job"},
 		"another file":             {change(func(all []entry) []entry { return append(all, regular("job.json", "{}")) }), "does not belong to a job"},
 		"a name with a line break": {change(func(all []entry) []entry { return append(all, regular("x\n\x1b[31mevil", "x")) }), `x\n\x1b[31mevil`},
-		"symbolic link":            {change(func(all []entry) []entry { return append(all, special(tar.TypeSymlink, "blobs/x", "/etc/passwd")) }), "not an ordinary file"},
-		"hard link":                {change(func(all []entry) []entry { return append(all, special(tar.TypeLink, "blobs/x", "journal.jsonl")) }), "not an ordinary file"},
+		"a blob that is too large": {change(func(all []entry) []entry {
+			return append(all[:2], regular("blobs/b-"+hash("b", "x"), strings.Repeat("x", snapshot.MaxObject+1)))
+		}), "is larger than 67108864 bytes"},
+		"symbolic link": {change(func(all []entry) []entry { return append(all, special(tar.TypeSymlink, "blobs/x", "/etc/passwd")) }), "not an ordinary file"},
+		"hard link":     {change(func(all []entry) []entry { return append(all, special(tar.TypeLink, "blobs/x", "journal.jsonl")) }), "not an ordinary file"},
 		"journal is a link": {change(func(all []entry) []entry {
 			all[1] = special(tar.TypeSymlink, "journal.jsonl", "/etc/passwd")
 			return all

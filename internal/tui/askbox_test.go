@@ -80,10 +80,16 @@ func TestStrayKeysApproveNothing(t *testing.T) {
 		},
 		"Tab and y at once": func(d *driver, s *stage) { d.ask(s, approvalRequest()); d.pass(readingTime); d.press("tab", "y") },
 		"y within a word":   func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.enter("yes") },
-		"y and Enter":       func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("y", "enter") },
-		"Enter alone":       func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("enter") },
-		"Y":                 func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("Y") },
-		"Ctrl-Y and Alt-Y":  func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("ctrl+y", "alt+y") },
+		"y and Ctrl-G":      func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("y", "ctrl+g") },
+		"y where nothing is shown": func(d *driver, s *stage) {
+			d.focused(s, approvalRequest())
+			d.send(tea.WindowSizeMsg{Width: 1, Height: 1})
+			d.press("y")
+		},
+		"y and Enter":      func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("y", "enter") },
+		"Enter alone":      func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("enter") },
+		"Y":                func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("Y") },
+		"Ctrl-Y and Alt-Y": func(d *driver, s *stage) { d.focused(s, approvalRequest()); d.press("ctrl+y", "alt+y") },
 		"pasted": func(d *driver, s *stage) {
 			d.focused(s, approvalRequest())
 			d.send(tea.PasteMsg{Content: "y"})

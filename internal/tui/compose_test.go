@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -271,6 +272,50 @@ func TestBranch(t *testing.T) {
 	}
 	if d.p.chat.branch != nil {
 		t.Error("the next message branches, too")
+	}
+}
+
+// A branch of a job that another process runs takes messages at once.
+func TestBranchOfRunningJob(t *testing.T) {
+	d := drive(t, &fakeProject{events: tripEvents(t), hold: true}, 80, 24)
+	d.start(d.p.branchJob(Job{ID: "r58pyt00", Expert: "lead", Running: true}, Checkpoint{ID: "cp2", Step: 2}, false))
+	d.until("the job was read", func() bool { return d.p.chat != nil && d.p.chat.work == nil })
+	d.enter("again")
+	if got := d.p.chat.input.Message().Text; got != "again" {
+		t.Errorf("the input is %q\n%s", got, d.screen())
+	}
+}
+
+// A message that branches is no answer, even if the job has asked something at its end.
+func TestBranchAnswersNothing(t *testing.T) {
+	s := newStage()
+	d := drive(t, &fakeProject{run: s.run, events: []event.Event{
+		happened("R", 1, asks(t, "Plan a weekend")),
+		happened("R", 1, calls("", askCall())),
+		happened("R", 1, event.CallInteractiveTool{ToolCallID: "c4", ToolCall: new(askCall())}),
+		happened("R", 1, event.StopRunByInteractiveTool{}),
+	}}, 80, 24)
+	d.start(d.p.branchJob(Job{ID: "r58pyt00", Expert: "lead"}, Checkpoint{ID: "cp2", Step: 2}, false))
+	d.until("the job was read", func() bool { return d.p.chat != nil && d.p.chat.work == nil })
+	if !d.p.chat.answering {
+		t.Fatalf("the job asks nothing\n%s", d.screen())
+	}
+	d.enter("again")
+	d.press("enter")
+	if got := d.task(s); got.Checkpoint != "cp2" || got.Answer {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A job that was followed is not read any more when another conversation is opened.
+func TestLeftJobIsNotRead(t *testing.T) {
+	d, _ := following(t, 80, 24)
+	left := d.p.chat.work.feed
+	d.start(d.p.openExpert("writer"))
+	select {
+	case <-left.done:
+	case <-time.After(time.Minute):
+		t.Error("the job is still followed")
 	}
 }
 

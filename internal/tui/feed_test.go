@@ -2,8 +2,12 @@ package tui
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -47,6 +51,29 @@ func TestFeedIsBounded(t *testing.T) {
 	}
 }
 
+// Pieces of text that come fast are drawn at most thirty times a second.
+func TestDeltasAreMerged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t.Context())
+		const pieces = 2000 // one each millisecond
+		go f.pump(func(yield func(event.Event, error) bool) {
+			for range pieces {
+				time.Sleep(time.Millisecond)
+				yield(event.Event{Body: event.StreamText{Delta: "x"}}, nil)
+			}
+		})
+		batches, items := 0, 0
+		for ended := false; !ended; batches++ {
+			b := f.next(t.Context())().(batch)
+			ended = b.ended
+			items += len(b.items)
+		}
+		if most := 2*30 + 2; batches > most || items != pieces {
+			t.Errorf("%d pieces came in %d messages, want at most %d", items, batches, most)
+		}
+	})
+}
+
 // A job that the user has left before it was found is not read.
 func TestStartOfConversationThatWasLeft(t *testing.T) {
 	p := newProgram(t.Context(), Options{Project: &fakeProject{jobs: []Job{{ID: "r58pyt00"}}}, Entry: EntryChat, Expert: "lead"})
@@ -69,4 +96,29 @@ func TestInputIsEditedBesideApproval(t *testing.T) {
 		t.Errorf("the input is %q", got)
 	}
 	d.unanswered(s)
+}
+
+// Tab completes a path while a menu is open. It does not move to the question above.
+func TestTabCompletesBesideApproval(t *testing.T) {
+	d, s := chatting(t, 80, 24)
+	d.ask(s, approvalRequest())
+	d.pass(readingTime)
+	d.enter("@no")
+	d.until("the menu is open", d.p.chat.menu.IsOpen)
+	d.settle()
+	d.press("tab")
+	if d.p.chat.asks[0].focused || !strings.Contains(d.p.chat.input.Message().Text, "notes") {
+		t.Errorf("the screen is\n%s", d.screen())
+	}
+	d.unanswered(s)
+}
+
+// What is pasted where nothing is shown is dropped.
+func TestPasteIntoTooSmallTerminal(t *testing.T) {
+	d, _ := chatting(t, 80, 24)
+	d.send(tea.WindowSizeMsg{Width: 1, Height: 1})
+	d.send(tea.PasteMsg{Content: "a secret"})
+	if !d.p.chat.input.IsEmpty() {
+		t.Error("pasted text is in an input that is not shown")
+	}
 }

@@ -2,8 +2,10 @@ package tui
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -82,5 +84,33 @@ func TestSpinner(t *testing.T) {
 	d.pass(tickEvery)
 	if len(d.timers) != 0 {
 		t.Errorf("%d timers are left", len(d.timers))
+	}
+}
+
+// The program ends when the job that ran is saved, and not before.
+func TestRunWaitsForJob(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	in, typed := io.Pipe()
+	defer typed.Close()
+	returned, saved := make(chan struct{}), make(chan bool, 1)
+	project := &fakeProject{run: func(ctx context.Context, _ Task, _ Asker, yield func(event.Event, error) bool) {
+		yield(happened("R", 1, event.StartGeneration{}), nil)
+		leave()
+		<-ctx.Done()
+		for range maxItems + 1 { // more than fits, and no screen takes it
+			yield(happened("R", 1, event.StreamText{Delta: "x"}), nil)
+		}
+		select { // it is being saved
+		case <-returned:
+			saved <- false
+		case <-time.After(50 * time.Millisecond):
+			saved <- true
+		}
+	}}
+	result, err := Run(ctx, Options{Project: project, In: in, Out: io.Discard, Entry: EntryChat, Expert: "lead", Query: "Go"})
+	close(returned)
+	if err != nil || !<-saved {
+		t.Errorf("the program ended before the job: %+v, %v", result, err)
 	}
 }

@@ -313,3 +313,47 @@ func TestLastOutcome(t *testing.T) {
 		t.Errorf("%d while the job runs", got)
 	}
 }
+
+// A task has the settings of the session, and not the job that the session began with.
+func TestOptionsOfTask(t *testing.T) {
+	p := &project{settings: &run.Options{Expert: "first", Continue: true, ContinueJob: "old", Workspace: "w"}}
+	o := p.options(tui.Task{Expert: "writer", Query: "Hi"})
+	if o.Expert != "writer" || o.Continue || o.ContinueJob != "" || o.Workspace != "w" {
+		t.Errorf("a new job has %+v", o)
+	}
+	if o = p.options(tui.Task{Expert: "writer", Job: "job1", Query: "Hi"}); o.Expert != "" || o.Continue || o.ContinueJob != "job1" {
+		t.Errorf("a continued job has %+v", o)
+	}
+}
+
+// What the user attaches is named from the workspace on, wherever perstack was started.
+func TestAttached(t *testing.T) {
+	home := t.TempDir()
+	p := &project{host: &host.Host{Dir: t.TempDir(), Home: home}, settings: &run.Options{Workspace: "sub"}}
+	for path, want := range map[string]string{
+		"a.png": filepath.Join(p.host.Dir, "sub", "a.png"), "~/a.png": filepath.Join(home, "a.png"), filepath.Join(home, "x", "..", "a.png"): filepath.Join(home, "a.png"),
+	} {
+		if got := p.attached(path); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// A job that is being written is not deleted.
+func TestDeleteRunning(t *testing.T) {
+	p := newProject(t, map[string]string{
+		"perstack.toml": replay + "[experts.writer]\ninstruction = 'Write.'\n",
+		"answers.toml":  "[[turn]]\ntext = 'Done.'\n",
+	})
+	jobID, _ := do(t, p, tui.Task{Expert: "writer", Query: "Hi"}, &asker{})
+	journal, err := p.journals.Open(t.Context(), jobID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Delete(t.Context(), jobID); err == nil || !strings.Contains(err.Error(), "is running") {
+		t.Errorf("Delete: %v", err)
+	}
+	if err := journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -123,6 +123,22 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestLineBeforeQuestion queues a line that was entered before a question was shown.
+func TestLineBeforeQuestion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSession(t.Context(), Options{In: strings.NewReader(""), Out: io.Discard, Terminal: true, Clock: time.Now, Redact: func(text string) string { return text }})
+		defer s.close()
+		q := &ask{reply: make(chan reply, 1), shown: time.Now()}
+		s.asks = []*ask{q}
+		if err := s.toAsk(line{text: "go on", at: q.shown.Add(-time.Millisecond)}); err != nil {
+			t.Fatal(err)
+		}
+		if len(q.reply) > 0 || len(s.queue) != 1 {
+			t.Errorf("it was taken for the answer; %q waits", s.queue)
+		}
+	})
+}
+
 // TestOfferedWords offers no word that does not count.
 func TestOfferedWords(t *testing.T) {
 	for _, kind := range []event.EffectKind{event.CommandEffect, event.PathEffect, event.PlanEffect} {

@@ -315,3 +315,55 @@ func TestQueueIsNoAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestBranchOnce branches with one message. The next one continues the branch.
+func TestBranchOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := trip()
+		past(p)
+		c := start(t, Options{Project: p, Job: "r58pytxxxx", Terminal: true})
+		c.enter("/branch 2", "Another way", "And further")
+		c.end()
+		if got := p.calls[len(p.calls)-1]; !strings.Contains(got, "Query:And further") || !strings.Contains(got, "Checkpoint: ") {
+			t.Errorf("the second message is %q", got)
+		}
+	})
+}
+
+// TestDeleteWithoutTerminal deletes nothing where the user cannot be asked.
+func TestDeleteWithoutTerminal(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := trip()
+		past(p)
+		c := start(t, Options{Project: p, Expert: "lead"})
+		c.enter("/delete r58p", "delete")
+		if out := c.end(); !strings.Contains(out, "Error: no job is deleted without a terminal\n") || strings.Contains(strings.Join(p.calls, " "), "delete r58p") {
+			t.Errorf("%q:\n%s", p.calls, out)
+		}
+	})
+}
+
+// TestRedact shows no secret, wherever the text is from.
+func TestRedact(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const secret = "s3cret-key"
+		p := trip()
+		p.run = func(ctx context.Context, _ tui.Task, ask tui.Asker, tell func(event.Body)) error {
+			ask.Tell("the key is s3cr\u200bet-key")
+			for _, b := range call("c1", "exec", `{"command":"echo","args":["`+secret+`"]}`, secret) {
+				tell(b)
+			}
+			_, _ = ask.Ask(ctx, approvalOf("curl", secret))
+			_, _ = ask.Confirm(ctx, "Send "+secret+"?")
+			tell(complete("It is " + secret))
+			return fmt.Errorf("refused %s", secret)
+		}
+		c := start(t, Options{Project: p, Expert: "lead", Query: "Go", Terminal: true, Redact: func(text string) string {
+			return strings.ReplaceAll(text, secret, "[redacted]")
+		}})
+		c.enter("deny", "no", "/tools 1", "/search redacted", "/transcript")
+		if out := c.end(); strings.Contains(out, secret) || strings.Count(out, "[redacted]") < 6 {
+			t.Error(out)
+		}
+	})
+}
