@@ -17,6 +17,7 @@ type chat struct {
 	expert     string
 	jobID      string // empty until the job has begun
 	prefix     string // of the job, as the history writes it
+	doubt      string // why what is recorded may not be true; empty if nothing is wrong
 	transcript *transcript
 	work       *work   // what is under way; nil if nothing is
 	branch     *branch // where the next message continues; nil for the end

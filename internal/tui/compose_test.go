@@ -364,6 +364,15 @@ func TestEntryWithJob(t *testing.T) {
 	d.shows("Enter resumes")
 }
 
+// The header says that a job is not sealed: anyone can have written what it shows.
+func TestDoubt(t *testing.T) {
+	for _, width := range []int{40, 80} {
+		d := drive(t, &fakeProject{events: tripEvents(t), doubt: "not sealed"}, width, 24)
+		d.start(d.p.openJob(Job{ID: "r58pyt00", Prefix: "r58p", Expert: "lead"}))
+		d.shows("r58p (not sealed)")
+	}
+}
+
 func TestCopyRow(t *testing.T) {
 	d, s := chatting(t, 80, 24)
 	d.play(s, tripEvents(t)...)

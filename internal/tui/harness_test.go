@@ -23,6 +23,7 @@ type fakeProject struct {
 	events      []event.Event // of every job
 	checkpoints []Checkpoint
 	diff        string
+	doubt       string
 	paths       []string
 	inputs      []string
 	attachments map[string]Attachment
@@ -102,6 +103,8 @@ func (f *fakeProject) Run(ctx context.Context, t Task, a Asker) iter.Seq2[event.
 		f.run(ctx, t, a, yield)
 	}
 }
+
+func (f *fakeProject) Doubt(context.Context, string) string { return f.doubt }
 
 func (f *fakeProject) Resume(jobID string) string { return "perstack run --continue " + jobID }
 

@@ -96,7 +96,11 @@ func (c *chat) read(j Job) tea.Cmd {
 	c.jobID, c.prefix = j.ID, j.Prefix
 	ctx := c.begin(&work{follows: j.Running})
 	f := c.work.feed
-	return c.feed(func() { f.pump(c.p.opts.Project.Events(ctx, j.ID, j.Running)) })
+	doubt := c.p.work(func(ctx context.Context) func() tea.Cmd {
+		text := c.p.opts.Project.Doubt(ctx, j.ID)
+		return func() tea.Cmd { c.doubt = text; return nil }
+	})
+	return tea.Batch(doubt, c.feed(func() { f.pump(c.p.opts.Project.Events(ctx, j.ID, j.Running)) }))
 }
 
 func (c *chat) begin(w *work) context.Context {

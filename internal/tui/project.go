@@ -19,6 +19,9 @@ type Project interface {
 	// Events yields what is recorded of a job, in the lean form. If follow is set, it continues with
 	// what is added, until the job stops.
 	Events(ctx context.Context, jobID string, follow bool) iter.Seq2[event.Event, error]
+	// Doubt says in a few words why what is recorded of a job may not be true: it is not sealed, or not
+	// as it should be. It is empty if nothing is wrong.
+	Doubt(ctx context.Context, jobID string) string
 	// Checkpoints returns those of a job, the newest first.
 	Checkpoints(ctx context.Context, jobID string) ([]Checkpoint, error)
 	// Diff returns how the files of the workspace differ now from those at a checkpoint.

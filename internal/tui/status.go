@@ -29,6 +29,9 @@ func (c *chat) summary(short bool) paint.Line {
 		text += " (read-only)"
 	}
 	line := paint.Text(text, paint.Quiet)
+	if c.doubt != "" {
+		line = paint.Join(line, paint.Text(" ("+c.doubt+")", paint.Red|paint.Bold))
+	}
 	t := c.transcript.totals
 	switch money := dollars(t.Cost); {
 	case t.MaxCost > 0:

@@ -54,6 +54,17 @@ func wait(ctx context.Context) error {
 // stored files are compared.
 const comparedCheckpoints = 100
 
+// Doubt implements [tui.Project].
+func (p *project) Doubt(ctx context.Context, jobID string) string {
+	sealer, err := p.host.Verifier()
+	info, failed := p.journals.FindJob(ctx, jobID)
+	if err != nil || failed != nil {
+		return "" // what cannot be read is reported when it is read
+	}
+	e := history.Entry{Info: info, Source: history.Source{Store: p.journals}}
+	return strings.Trim(history.SealNote(e.CheckSeal(ctx, sealer)), " ()")
+}
+
 // Checkpoints implements [tui.Project].
 func (p *project) Checkpoints(ctx context.Context, jobID string) ([]tui.Checkpoint, error) {
 	h, err := engine.Load(ctx, p.journals, jobID)

@@ -1,6 +1,7 @@
 package start
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -157,6 +158,24 @@ text = "You are welcome."
 	}
 	if len(a.confirmed) > 0 {
 		t.Errorf("asked %q", a.confirmed)
+	}
+
+	// A job that came from elsewhere has no seal.
+	journal, err := os.ReadFile(filepath.Join(p.history.Dir, "jobs", jobID, "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doubt := p.Doubt(t.Context(), jobID); doubt != "" {
+		t.Errorf("doubt about an own job: %s", doubt)
+	}
+	if err := p.journals.Delete(t.Context(), jobID, noon); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.journals.Import(t.Context(), jobID, bytes.NewReader(journal)); err != nil {
+		t.Fatal(err)
+	}
+	if doubt := p.Doubt(t.Context(), jobID); doubt != "not sealed" {
+		t.Errorf("doubt about a job without a seal: %q", doubt)
 	}
 
 	if want := "perstack start --continue-job " + jobID; p.Resume(jobID) != want {

@@ -193,6 +193,13 @@ func (s *session) open(id string) error {
 	s.forget()
 	s.job, s.expert, s.speaker = job.ID, job.Expert, job.Expert
 	s.say("Job", fmt.Sprintf("%s, %s, %s", short(job.ID), job.Expert, s.jobFacts(job)))
+	doubt, err := await(s, func(ctx context.Context) (string, error) { return s.opts.Project.Doubt(ctx, id), nil })
+	if err != nil {
+		return err
+	}
+	if doubt != "" {
+		s.say("Note", "what follows may not be true: "+doubt)
+	}
 	if job.Running {
 		s.follows = true
 		s.say("Note", "another perstack works on it; it is followed here, and /branch starts a branch of it")

@@ -25,6 +25,7 @@ type project struct {
 	jobs        []tui.Job
 	events      map[string][]event.Event
 	checkpoints []tui.Checkpoint
+	doubt       string
 	// run is what a job does. It is given what yields an event.
 	run func(ctx context.Context, task tui.Task, ask tui.Asker, tell func(event.Body)) error
 
@@ -98,6 +99,8 @@ func (p *project) Remember(_ context.Context, input string) error {
 	p.note("remember %s", input)
 	return nil
 }
+
+func (p *project) Doubt(context.Context, string) string { return p.doubt }
 
 func (p *project) Resume(id string) string { return "perstack run --continue-job " + id }
 

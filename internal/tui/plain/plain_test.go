@@ -183,6 +183,19 @@ func TestStop(t *testing.T) {
 	})
 }
 
+// TestDoubt says before the transcript that a job is not sealed.
+func TestDoubt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := trip()
+		past(p)
+		p.doubt = "not sealed"
+		c := start(t, Options{Project: p, Job: "r58pytxxxx", Terminal: true})
+		if out := c.end(); !strings.Contains(out, "Note: what follows may not be true: not sealed\nYou: ") {
+			t.Error(out)
+		}
+	})
+}
+
 // TestFollow follows a job of another process, which takes no message.
 func TestFollow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
