@@ -38,6 +38,26 @@ func (d *driver) focused(s *stage, r event.Request) {
 	}
 }
 
+// A page of the details is not all of a question.
+func TestDetailsAreReadToTheEnd(t *testing.T) {
+	d, s := chatting(t, 80, 24)
+	long := approvalRequest()
+	long.Approval.Effect.Argv = append(long.Approval.Effect.Argv, strings.Repeat("x ", 2000))
+	d.focused(s, long)
+	for _, k := range []string{"d", "esc", "y"} {
+		d.press(k)
+		d.pass(keyPause)
+	}
+	d.unanswered(s)
+	for _, k := range []string{"d", "end", "esc", "y"} {
+		d.press(k)
+		d.pass(keyPause)
+	}
+	if got := d.answered(s); !got.answer.Allow {
+		t.Errorf("%+v", got)
+	}
+}
+
 // None of these allows anything, whenever the keys come.
 func TestStrayKeysApproveNothing(t *testing.T) {
 	for name, do := range map[string]func(d *driver, s *stage){

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"sync"
@@ -121,17 +122,21 @@ func (f *feed) takeAll() batch {
 	return b
 }
 
-// await drops what comes until the job has ended, so that the job never waits for the screen.
-func (f *feed) await(most time.Duration) {
+// await drops what comes until the job has ended, so that the job never waits for the screen. It
+// returns the id of the job, if something came.
+func (f *feed) await(most time.Duration) (jobID string) {
 	end := time.After(most)
-	for {
-		f.takeAll()
+	for ended := false; !ended; {
 		select {
 		case <-f.waiting:
 		case <-f.done:
-			return
+			ended = true
 		case <-end:
-			return
+			ended = true
+		}
+		for _, i := range f.takeAll().items {
+			jobID = cmp.Or(jobID, i.event.JobID)
 		}
 	}
+	return jobID
 }

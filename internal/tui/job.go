@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -199,7 +200,7 @@ func (c *chat) await(most time.Duration) {
 	c.work.cancel()
 	select {
 	case <-c.work.begun:
-		c.work.feed.await(most)
+		c.jobID = cmp.Or(c.jobID, c.work.feed.await(most))
 	default: // it was never started
 	}
 }

@@ -111,6 +111,9 @@ func TestRunWaitsForJob(t *testing.T) {
 	result, err := Run(ctx, Options{Project: project, In: in, Out: io.Discard, Entry: EntryChat, Expert: "lead", Query: "Go"})
 	close(returned)
 	if err != nil || !<-saved {
-		t.Errorf("the program ended before the job: %+v, %v", result, err)
+		t.Errorf("the program ended before the job: %v", err)
+	}
+	if result.Job != "r58pyt00" { // the user is told how to return to it
+		t.Errorf("the job is %q", result.Job)
 	}
 }

@@ -335,6 +335,7 @@ func TestWays(t *testing.T) {
 		{"down c e enter esc esc esc esc", "History"},
 		{"down c w d", "History > Checkpoints of k2m9 > Diff since step 3"},
 		{"down c w n", "History > Checkpoints of k2m9"},
+		{"down c w enter", "History > Checkpoints of k2m9"}, // only y rewinds
 		{"down c enter", "finder"},
 		{"down c w y", "finder"},
 		{"/ c", "History"}, // a letter of the filter is no action

@@ -68,6 +68,13 @@ func TestStreamedSecret(t *testing.T) {
 	if got := d.screen(); strings.Count(got, "[redacted: KEY]") != 2 {
 		t.Errorf("%s", got)
 	}
+	for n := range 60 { // characters that take no space; the part that is laid out begins within the secret
+		thought := &stream{p: d.p, kind: narrate.Reasoning}
+		thought.add("key-12345" + strings.Repeat("\u200b", n) + " x ")
+		if got := thought.lastWords(40); strings.Contains(got, "5") {
+			t.Errorf("with %d, the end of a thought is %q", n, got)
+		}
+	}
 	d.play(s, happened("R", 1, event.StartStreamingReasoning{}))
 	long := strings.Repeat("so ", 104) // with the secret after it, the line begins in the middle of a secret
 	for _, delta := range []string{"It is ke", "y-12", "345", " or so key-12345 " + long, "so", " so "} {
