@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -115,7 +116,7 @@ func (v *survey) printJob(p *printer) {
 	if point, ok := v.history.Head(); ok && status == string(event.JobStoppedByLimit) && point.State.StopReason != "" {
 		status += ": " + point.State.StopReason
 	}
-	p.field("Job", job.ID+" ("+status+")")
+	p.field("Job", job.ID+" ("+status+")"+history.SealNote(v.seal))
 	if from := job.Imported; from != nil {
 		p.field("Imported", "on "+timestamp(from.At)+" UTC from "+from.Path+"; recorded by "+from.Program+", not by this program")
 	}

@@ -34,6 +34,7 @@ type survey struct {
 	matches  int              // rows of the transcript that it selects, or events, or records
 	last     int64            // number of the last record that was read
 	damage   error            // why nothing follows the last sound record
+	seal     error            // what is wrong with the seals
 	unknown  int              // records left out, since this version does not know their types
 	failed   int              // events for which the expression of the user has no result
 	failure  error            // of the first of them
@@ -76,6 +77,9 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	}
 	if v.damage == nil && damage != nil {
 		v.damage = damage // a journal that was cut: sound, but too short
+	}
+	if sealer, err := opts.verifier(); err == nil && v.damage == nil { // without a key nothing is known
+		v.seal = history.Entry{Info: v.info, Source: history.Source{Store: s}}.CheckSeal(ctx, sealer)
 	}
 	if _, acted := v.started[opts.Run]; opts.Run != "" && !acted && v.tree.runs[opts.Run] == nil && v.damage == nil {
 		return nil, host.Usagef("no run %s in job %s; %s log %s shows its runs", opts.Run, jobID, opts.command(), jobID)
