@@ -78,6 +78,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		measure func() ([]figure, error)
 	}{
 		{"startup", func() ([]figure, error) { return startUp(ctx, dir, binaries) }},
+		{"screen", func() ([]figure, error) { return screen(ctx, dir, binaries) }},
 		{"skills", func() ([]figure, error) { return skills(ctx, dir, binaries) }},
 		{"conversation", func() ([]figure, error) { return conversation(ctx, dir, binaries) }},
 		{"flat", func() ([]figure, error) { return flatCost(ctx, dir) }},

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -290,6 +291,18 @@ func (b *askBox) short(width, height int) (lines []paint.Line) {
 	return append(lines, keys)
 }
 
+// place is a directory as seen from the workspace.
+func (p *program) place(dir string) string {
+	rest, err := filepath.Rel(p.opts.Workspace, dir)
+	if dir == "" {
+		return "."
+	}
+	if err != nil || p.opts.Workspace == "" || !filepath.IsLocal(rest) {
+		return dir
+	}
+	return rest
+}
+
 // effect says on one line what a call would do. Nothing that cannot be seen is left out.
 func (p *program) effect(a *event.Approval) string {
 	show := func(text string) string { return terminal.ShowLine(p.opts.Redact(text)) }
@@ -297,7 +310,7 @@ func (p *program) effect(a *event.Approval) string {
 	text := show(a.Call.ToolName)
 	switch e.Kind {
 	case event.CommandEffect:
-		text += "  " + p.command(e.Argv, "") + "  in " + show(orDot(e.Dir))
+		text += "  " + p.command(e.Argv, "") + "  in " + show(p.place(e.Dir))
 	case event.FileEffect, event.PathEffect:
 		text += "  " + show(e.Path)
 	case event.HostEffect:
@@ -308,13 +321,6 @@ func (p *program) effect(a *event.Approval) string {
 		text += "  " + show(string(a.Call.Args))
 	}
 	return text + "  rule: " + show(a.Rule)
-}
-
-func orDot(dir string) string {
-	if dir == "" {
-		return "."
-	}
-	return dir
 }
 
 // question says that an Expert asks. The transcript has what.

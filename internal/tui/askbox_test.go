@@ -315,3 +315,20 @@ func TestQuestionIsAnswered(t *testing.T) {
 		}
 	})
 }
+
+// A directory is shown from the workspace, if it is in it.
+func TestPlace(t *testing.T) {
+	for _, tt := range []struct{ workspace, dir, want string }{
+		{"/home/me/trip", "/home/me/trip", "."},
+		{"/home/me/trip", "/home/me/trip/drafts", "drafts"},
+		{"/home/me/trip", "/home/me/trips", "/home/me/trips"},
+		{"/home/me/trip", "/etc", "/etc"},
+		{"/home/me/trip", "", "."},
+		{"", "/home/me/trip", "/home/me/trip"},
+	} {
+		p := &program{opts: Options{Workspace: tt.workspace}}
+		if got := p.place(tt.dir); got != tt.want {
+			t.Errorf("%q in %q: %q, want %q", tt.dir, tt.workspace, got, tt.want)
+		}
+	}
+}

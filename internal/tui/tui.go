@@ -22,11 +22,13 @@ import (
 type Options struct {
 	Project Project
 	Name    string // of the project, for the header
-	In      io.Reader
-	Out     io.Writer
-	Environ []string // of the terminal
-	Palette paint.Palette
-	Clock   func() time.Time // time.Now if it is nil
+	// Workspace is the directory that jobs work in. Directories in it are shown from there.
+	Workspace string
+	In        io.Reader
+	Out       io.Writer
+	Environ   []string // of the terminal
+	Palette   paint.Palette
+	Clock     func() time.Time // time.Now if it is nil
 	// Redact takes secrets out of text; nil leaves it.
 	Redact func(string) string
 
@@ -52,7 +54,7 @@ type Result struct {
 }
 
 const (
-	framesPerSecond = 60 // with fewer, the first one is late
+	framesPerSecond = 120 // the library waits for a frame before it draws anything
 	// farewell is how long a job can take to save its state after the user left.
 	farewell = 5 * time.Second
 )

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -66,8 +67,9 @@ func lstatDir(root *os.Root, name string) (fs.FileInfo, error) {
 }
 
 // jobNames returns the entries of the directory of jobs that can be jobs, none if there is no
-// such directory. Hidden entries are left out: file managers and version control create them.
-func (s *Store) jobNames() ([]string, error) {
+// such directory. Hidden entries are left out: file managers and version control create them. At most
+// so many entries are read, all if most is negative.
+func (s *Store) jobNames(most int) ([]string, error) {
 	root, err := s.openRoot()
 	if err != nil {
 		return nil, ignoreMissing(err)
@@ -81,7 +83,10 @@ func (s *Store) jobNames() ([]string, error) {
 		return nil, ignoreMissing(err)
 	}
 	defer jobs.Close()
-	names, err := jobs.Readdirnames(-1)
+	names, err := jobs.Readdirnames(most)
+	if errors.Is(err, io.EOF) { // there are none, and only some were asked for
+		err = nil
+	}
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") }), err
 }
 

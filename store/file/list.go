@@ -24,7 +24,7 @@ import (
 // is newer than one that started after all other journals were last written to.
 func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	return func(yield func(store.JobInfo, error) bool) {
-		names, err := s.jobNames()
+		names, err := s.jobNames(-1)
 		if err != nil {
 			yield(store.JobInfo{}, fmt.Errorf("list jobs: %w", err))
 			return
@@ -95,11 +95,23 @@ func (s *Store) byLastWrite(names []string) []written {
 // JobIDs returns the ids of all jobs, in no order. It reads no journal, so there can be some for
 // which nothing is recorded.
 func (s *Store) JobIDs(context.Context) ([]string, error) {
-	names, err := s.jobNames()
+	return s.jobIDs(-1)
+}
+
+func (s *Store) jobIDs(most int) ([]string, error) {
+	names, err := s.jobNames(most)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return store.CheckID(name) != nil }), nil
+}
+
+// HasJobs reports whether there seems to be a job. It takes as long with many jobs as with one, and
+// does not look into them.
+func (s *Store) HasJobs() (bool, error) {
+	const some = 64 // a few entries can be of other programs
+	ids, err := s.jobIDs(some)
+	return len(ids) > 0, err
 }
 
 // FindJob implements [store.JobFinder]. With an error about a damaged journal it returns

@@ -103,3 +103,22 @@ func TestJobsReadsFew(t *testing.T) {
 		t.Errorf("%v, %v", ids, err)
 	}
 }
+
+// Whether there are jobs is known without reading one.
+func TestHasJobs(t *testing.T) {
+	dir := t.TempDir()
+	s := New(dir, nil)
+	for _, step := range []struct {
+		make string
+		want bool
+	}{{"", false}, {".cache", false}, {"not an id", false}, {"job1", true}} {
+		if step.make != "" {
+			if err := os.MkdirAll(filepath.Join(dir, "jobs", step.make), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := s.HasJobs(); err != nil || got != step.want {
+			t.Errorf("with %q: %t, %v", step.make, got, err)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/tui"
 	"github.com/perstack-go/perstack/internal/tui/guard"
 	"github.com/perstack-go/perstack/internal/tui/paint"
@@ -149,11 +150,14 @@ func (o *Options) begin(ctx context.Context, n *notices) (entry, error) {
 	e.expert = jobs.Expert
 	switch {
 	case jobs.Continue || jobs.ContinueJob != "":
-		e.job, e.expert, err = e.project.find(ctx)
+		if e.job, e.expert, err = e.project.find(ctx); err == nil && jobs.Expert != "" && jobs.Expert != e.expert {
+			err = host.Usagef("job %s is of expert %s, not of %s; a query comes after the expert: perstack start %s <query>",
+				e.job, e.expert, terminal.CleanLine(jobs.Expert), terminal.ShellJoin(e.expert))
+		}
 	case e.expert != "":
 		err = e.project.checkExpert(e.expert)
 	default:
-		e.screen, err = e.project.firstScreen(ctx)
+		e.screen, err = e.project.firstScreen()
 	}
 	return e, err
 }
@@ -168,9 +172,9 @@ func (p *project) find(ctx context.Context) (jobID, expertKey string, err error)
 }
 
 // firstScreen is the history, if there is one.
-func (p *project) firstScreen(ctx context.Context) (tui.Entry, error) {
-	jobs, err := p.Jobs(ctx, 1)
-	if len(jobs) > 0 {
+func (p *project) firstScreen() (tui.Entry, error) {
+	has, err := p.journals.HasJobs()
+	if has {
 		return tui.EntryHistory, err
 	}
 	return tui.EntryExperts, err
@@ -186,7 +190,7 @@ func (o *Options) runScreen(ctx context.Context, in, out *os.File, hint func(str
 	e.project.hint = hint
 	back := h.DivertStderr(n)
 	result, err := tui.Run(ctx, tui.Options{
-		Project: e.project, Name: e.project.name(), In: in, Out: out, Environ: h.Environ,
+		Project: e.project, Name: e.project.name(), Workspace: e.project.workspace(), In: in, Out: out, Environ: h.Environ,
 		Palette: paint.Palette{Color: h.Colors(), Unicode: h.UTF8()},
 		Redact:  h.Secrets.Redact,
 		Entry:   e.screen, Expert: e.expert, Query: o.Query, Job: e.job,

@@ -70,6 +70,8 @@ func TestBegin(t *testing.T) {
 		"an unknown Expert": {func(o *run.Options) { o.Expert = "nobody" }, entry{}, `expert "nobody" not found`},
 		"the newest job":    {func(o *run.Options) { o.Continue = true }, opened, ""},
 		"a job":             {func(o *run.Options) { o.ContinueJob = jobID[:4] }, opened, ""},
+		"its Expert":        {func(o *run.Options) { o.Continue, o.Expert = true, "writer" }, opened, ""},
+		"another Expert":    {func(o *run.Options) { o.Continue, o.Expert = true, "Thank you" }, entry{}, "job " + jobID + " is of expert writer, not of Thank you"},
 		"no job":            {func(o *run.Options) { o.ContinueJob = "zzzz" }, entry{}, "zzzz"},
 		"two":               {func(o *run.Options) { o.Continue, o.ContinueJob = true, jobID }, entry{}, "exclude each other"},
 	} {
