@@ -314,10 +314,21 @@ func TestManyDelegates(t *testing.T) {
 		}
 	}
 	l.mu.Lock()
-	if n := len(l.frame(80, 200)); n > 10 {
+	if n := len(l.frame(80, 24)); n > maxLive {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 	l.mu.Unlock()
+}
+
+// However large the terminal is, ten lines are drawn again.
+func TestMostLines(t *testing.T) {
+	l, _ := newLive(t, 80, 200, LiveOptions{})
+	feed(t, l, append(begun(), delta(strings.Repeat("a line\n\n", 50)))...)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.frame(80, 200)); n != 10 {
+		t.Errorf("%d lines", n)
+	}
 }
 
 // Half a secret is never shown.
