@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/tui/paint"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // This file draws the tree of the Runs of a job: beside the transcript, or on a screen of its own.
@@ -104,7 +105,7 @@ func (t *transcript) runLine(r narrate.Run, width int) paint.Line {
 // far says how far a Run is: one at work its step and time, one that is over its tokens.
 func (t *transcript) far(r narrate.Run) (parts []string) {
 	if n := r.Tokens.Input + r.Tokens.Output; r.Phase.IsOver() && n > 0 {
-		parts = append(parts, count(n)+" tok")
+		parts = append(parts, wording.Short(n)+" tok")
 	} else {
 		if r.Step > 0 {
 			parts = append(parts, fmt.Sprintf("step %d", r.Step))
@@ -142,17 +143,6 @@ func (p *program) phaseMark(phase narrate.Phase) paint.Line {
 		return paint.Text("v", paint.Cyan)
 	}
 	return paint.Text(">", paint.Cyan)
-}
-
-// count writes a number of tokens: 812, 18.2k, 3.1M.
-func count(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
 // A runs screen is the panel on a screen of its own.

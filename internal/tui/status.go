@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/tui/paint"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // This file says in the header and in the status line how far the open job is.
@@ -83,7 +83,7 @@ func (c *chat) status(width int) paint.Line {
 		add(step)
 	}
 	if n := t.Tokens.Input + t.Tokens.Output; n > 0 {
-		add(count(n) + " tok")
+		add(wording.Short(n) + " tok")
 	}
 	keys := "Ctrl-P actions" + dot + "F1 help"
 	if paint.TextWidth(strings.Join(parts, dot)+dot+keys) > width {
@@ -105,7 +105,7 @@ func (c *chat) state() []string {
 	default:
 		phase := c.phase()
 		d := c.p.opts.Clock().Sub(w.since)
-		return []string{strings.TrimSpace(phase + " " + clock(d))}
+		return []string{strings.TrimSpace(phase + " " + wording.Clock(d))}
 	}
 }
 
@@ -143,13 +143,4 @@ func (c *chat) idle() []string {
 		return []string{"waiting for your answer"}
 	}
 	return []string{string(c.transcript.coordinator().Phase)}
-}
-
-// clock writes a duration as 00:41.
-func clock(d time.Duration) string {
-	s := max(int(d.Seconds()), 0)
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%02d:%02d", s/60, s%60)
 }

@@ -5,10 +5,12 @@
 package wording
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -169,4 +171,24 @@ func Bytes(n int64) string {
 		}
 	}
 	return Count(int(n), "byte")
+}
+
+// Short writes a large number in a few characters: 950, 18.2k, 1.5M.
+func Short(n int) string {
+	switch {
+	case n < 1000:
+		return strconv.Itoa(n)
+	case n < 999_950:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// Clock writes how long something has taken so far: 00:12, 1:02:03.
+func Clock(d time.Duration) string {
+	s := int64(max(d, 0) / time.Second)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%02d:%02d", s/60, s%60)
 }

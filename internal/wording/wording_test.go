@@ -3,6 +3,7 @@ package wording
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNearest(t *testing.T) {
@@ -48,6 +49,17 @@ func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 64 << 20: "64 MiB", 4 << 30: "4 GiB", 5<<40 + 1: "5 TiB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for got, want := range map[string]string{
+		Short(0): "0", Short(999): "999", Short(18_234): "18.2k", Short(999_960): "1.0M",
+		Clock(12_999 * time.Millisecond): "00:12", Clock(3723 * time.Second): "1:02:03", Clock(-1): "00:00",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // spanText writes how long something took: 0.4s, 8.2s, 12s, 1m12s, 2h05m.
@@ -20,25 +22,8 @@ func spanText(ms int64) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// clockText writes how long something takes already: 00:12, 1:02:03.
-func clockText(ms int64) string {
-	s := max(ms, 0) / 1000
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%02d:%02d", s/60, s%60)
-}
-
-// amountText writes a number of tokens: 950, 18.2k, 1.5M.
-func amountText(n int) string {
-	switch {
-	case n < 1000:
-		return strconv.Itoa(n)
-	case n < 999_950:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
-}
+// clockText writes how long something has taken so far: 00:12, 1:02:03.
+func clockText(ms int64) string { return wording.Clock(time.Duration(ms) * time.Millisecond) }
 
 // costText writes what was spent: $0.021, $1.25.
 func costText(dollars float64) string {

@@ -204,7 +204,7 @@ func (l *Live) used() (parts []string) {
 		parts = append(parts, text)
 	}
 	if n := t.Tokens.Input + t.Tokens.Output; n > 0 {
-		parts = append(parts, amountText(n)+" tok")
+		parts = append(parts, wording.Short(n)+" tok")
 	}
 	if t.Cost > 0 || t.MaxCost > 0 {
 		text := costText(t.Cost)

@@ -40,7 +40,7 @@ func (l *Live) Finish(s Summary) error {
 	t := &l.totals
 	parts := []string{words + " " + spanText(l.now()-l.began), wording.Count(t.Steps, "step")}
 	if t.Tokens.Input+t.Tokens.Output > 0 {
-		parts = append(parts, fmt.Sprintf("%s in, %s out", amountText(t.Tokens.Input), amountText(t.Tokens.Output)))
+		parts = append(parts, fmt.Sprintf("%s in, %s out", wording.Short(t.Tokens.Input), wording.Short(t.Tokens.Output)))
 	}
 	switch {
 	case t.Cost > 0 && t.Unpriced:
