@@ -93,7 +93,7 @@ func TestCost(t *testing.T) {
 		"a list price": {event.Job{Usage: use(1000, 100), Models: []event.ModelUse{
 			{Provider: "anthropic", Model: listed, Usage: use(1000, 100)},
 		}}, model.Cost(expert.Price{Input: price.Input, CachedInput: price.CachedInput, CacheWrite: price.CacheWrite, Output: price.Output}, use(1000, 100)), true},
-		"no price": {event.Job{Usage: use(5, 0), Models: []event.ModelUse{{Provider: "p", Model: "m", Usage: use(5, 0)}}}, 0, false},
+		"no price":                             {event.Job{Usage: use(5, 0), Models: []event.ModelUse{{Provider: "p", Model: "m", Usage: use(5, 0)}}}, 0, false},
 		"a model without a price was not used": {event.Job{Models: []event.ModelUse{{Provider: "p", Model: "m"}}}, 0, true},
 		"usage of an unknown model":            {event.Job{Usage: use(5, 0)}, 0, false},
 		"prices that are none":                 {event.Job{Prices: rawjson.Value(`[]`)}, 0, false},
