@@ -97,43 +97,52 @@ type rowCost struct {
 	peak        float64       // memory in MB
 }
 
-// measureRows opens a job and pages through it, and then streams answers below it.
+// measureRows returns the smallest costs of some rounds: whatever else the machine does can only add to
+// them.
 func measureRows(history string, start func(...string) *exec.Cmd) (least rowCost, err error) {
-	const pages = 1000
-	for i := range 3 { // whatever else the machine does can only add to a cost
-		// Answers end with a mark that was never drawn before. What has more characters can be drawn in parts.
-		mark := func(n int) string { return string(rune('①' + 4*i + n)) }
-		looked, err := onScreen(start(storageFlag, history, "--continue-job", "long"),
-			step{"completed", mark(0)},
-			step{mark(0), strings.Repeat(pageUp+pageDown, pages/2) + mark(1)},
-			step{mark(1), leave + "\x03"}) // the first one clears the input
+	for round := range 3 {
+		c, err := lookAndStream(history, start, round)
 		if err != nil {
 			return least, err
 		}
-		url, stop, err := serve(answer("brief", fewTokens, mark(2)) + answer("long", manyTokens, mark(3)))
-		if err != nil {
-			return least, err
-		}
-		defer stop()
-		cmd := start(storageFlag, history, "--continue-job", "long")
-		cmd.Env = append(cmd.Env, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY="+llm.Key)
-		// In one process: what it takes to read the job and to send it does not count.
-		streamed, err := onScreen(cmd, step{"completed", "brief\r"}, step{mark(2), "long\r"}, step{mark(3), leave})
-		if err != nil {
-			return least, err
-		}
-		brief, long := streamed.used[1].cpu-streamed.used[0].cpu, streamed.used[2].cpu-streamed.used[1].cpu
-		c := rowCost{
-			token: (long - brief) / (manyTokens - fewTokens),
-			page:  (looked.used[2].cpu - looked.used[1].cpu) / pages,
-			peak:  looked.used[2].peak,
-		}
-		if i == 0 {
+		if round == 0 {
 			least = c
 		}
 		least = rowCost{min(least.token, c.token), min(least.page, c.page), min(least.peak, c.peak)}
 	}
 	return least, nil
+}
+
+// lookAndStream opens a job and pages through it, and then streams answers below it.
+func lookAndStream(history string, start func(...string) *exec.Cmd, round int) (c rowCost, err error) {
+	const pages = 1000
+	// Answers end with a mark that was never drawn before. What has more characters can be drawn in parts.
+	mark := func(n int) string { return string(rune('①' + 4*round + n)) }
+	looked, err := onScreen(start(storageFlag, history, "--continue-job", "long"),
+		step{"completed", mark(0)},
+		step{mark(0), strings.Repeat(pageUp+pageDown, pages/2) + mark(1)},
+		step{mark(1), leave + "\x03"}) // the first one clears the input
+	if err != nil {
+		return c, err
+	}
+	url, stop, err := serve(answer("brief", fewTokens, mark(2)) + answer("long", manyTokens, mark(3)))
+	if err != nil {
+		return c, err
+	}
+	defer stop()
+	cmd := start(storageFlag, history, "--continue-job", "long")
+	cmd.Env = append(cmd.Env, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY="+llm.Key)
+	// In one process: what it takes to read the job and to send it does not count.
+	streamed, err := onScreen(cmd, step{"completed", "brief\r"}, step{mark(2), "long\r"}, step{mark(3), leave})
+	if err != nil {
+		return c, err
+	}
+	brief, long := streamed.used[1].cpu-streamed.used[0].cpu, streamed.used[2].cpu-streamed.used[1].cpu
+	return rowCost{
+		token: (long - brief) / (manyTokens - fewTokens),
+		page:  (looked.used[2].cpu - looked.used[1].cpu) / pages,
+		peak:  looked.used[2].peak,
+	}, nil
 }
 
 // answer is a turn for a query, of so many tokens and a mark.

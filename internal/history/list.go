@@ -87,9 +87,15 @@ func merge(ctx context.Context, from []Source) iter.Seq[Entry] {
 			r.entry.Info, r.entry.Err = info, err
 			return ok
 		}
+		var stops []func()
+		defer func() {
+			for _, stop := range stops {
+				stop()
+			}
+		}()
 		for _, s := range from {
 			next, stop := iter.Pull2(s.Store.Jobs(ctx))
-			defer stop()
+			stops = append(stops, stop)
 			if r := (&reader{Entry{Source: s}, next}); advance(r) {
 				readers = append(readers, r)
 			}

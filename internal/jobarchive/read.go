@@ -155,7 +155,14 @@ func (r *reader) journal(m Manifest, journals *file.Store) error {
 
 // blobs unpacks the stored files.
 func (r *reader) blobs(m Manifest, trees []snapshot.ID, files string) (err error) {
+	var stored *snapshot.Store // opened with the first blob
 	var received *snapshot.Receiver
+	defer func() {
+		if stored != nil {
+			received.Discard()
+			stored.Close()
+		}
+	}()
 	last, count := "", 0
 	var content bytes.Buffer
 	for {
@@ -183,13 +190,10 @@ func (r *reader) blobs(m Manifest, trees []snapshot.ID, files string) (err error
 			return err
 		}
 		if received == nil {
-			stored, err := snapshot.Open(r.ctx, files)
-			if err != nil {
+			if stored, err = snapshot.Open(r.ctx, files); err != nil {
 				return err
 			}
-			defer stored.Close()
 			received = stored.Receive()
-			defer received.Discard()
 		}
 		if err := received.Add(o, content.Bytes()); err != nil {
 			return err

@@ -24,7 +24,7 @@ func hasBlank(lines []string) bool {
 
 // indentOf counts the columns before the text of a line. A tab goes to the next multiple of four.
 func indentOf(line string) (n int) {
-	for i := 0; i < len(line); i++ {
+	for i := range len(line) {
 		switch line[i] {
 		case ' ':
 			n++
@@ -40,7 +40,7 @@ func indentOf(line string) (n int) {
 // outdent removes up to so many columns of indentation.
 func outdent(line string, columns int) string {
 	n := 0
-	for i := 0; i < len(line); i++ {
+	for i := range len(line) {
 		switch {
 		case n >= columns:
 			return line[i:]
@@ -93,7 +93,7 @@ func headingText(bare string) string {
 // isRule reports whether a line is a rule: three signs or more, of one kind.
 func isRule(bare string) bool {
 	signs := strings.ReplaceAll(strings.ReplaceAll(bare, " ", ""), "\t", "")
-	return len(signs) >= 3 && strings.Contains("-*_", signs[:1]) && strings.Trim(signs, signs[:1]) == ""
+	return len(signs) >= 3 && strings.ContainsAny(signs[:1], "-*_") && strings.Trim(signs, signs[:1]) == ""
 }
 
 // isItem reports whether a line begins an item of a list.
@@ -108,7 +108,7 @@ func cutMarker(bare string) (marker, rest string) {
 	switch {
 	case n > 9 || n == len(bare):
 		return "", ""
-	case n > 0 && bare[n] != '.' && bare[n] != ')', n == 0 && !strings.Contains("-*+", bare[:1]):
+	case n > 0 && bare[n] != '.' && bare[n] != ')', n == 0 && !strings.ContainsAny(bare[:1], "-*+"):
 		return "", ""
 	case len(bare) > n+1 && bare[n+1] != ' ' && bare[n+1] != '\t':
 		return "", ""

@@ -80,7 +80,7 @@ func (p *program) status() paint.Line {
 		lead = paint.Join(paint.Text(" ", 0), paint.Text(p.spinner(), paint.Cyan), paint.Text(" ", 0))
 	}
 	space := p.width - paint.Width(lead)
-	switch s, ok := p.top().(statuser); {
+	switch s, ok := p.top().(statusLiner); {
 	case p.notice.text != "":
 		return paint.Join(lead, paint.Cut(paint.Text(p.notice.text, p.notice.style), space))
 	case ok:

@@ -18,6 +18,7 @@ type feed struct {
 	ctx     context.Context // of the job
 	mu      sync.Mutex
 	items   []item
+	jobID   string // of the first event
 	ended   bool
 	err     error
 	waiting chan struct{} // has a value if there is something to take
@@ -65,6 +66,7 @@ func signal(c chan struct{}) {
 func (f *feed) put(i item) {
 	f.mu.Lock()
 	f.items = append(f.items, i)
+	f.jobID = cmp.Or(f.jobID, i.event.JobID)
 	full := len(f.items) >= maxItems
 	f.mu.Unlock()
 	signal(f.waiting)
@@ -123,7 +125,7 @@ func (f *feed) takeAll() batch {
 }
 
 // await drops what comes until the job has ended, so that the job never waits for the screen. It
-// returns the id of the job, if something came.
+// returns the id of the job, if an event came; the screen need not have seen it.
 func (f *feed) await(most time.Duration) (jobID string) {
 	end := time.After(most)
 	for ended := false; !ended; {
@@ -134,9 +136,9 @@ func (f *feed) await(most time.Duration) (jobID string) {
 		case <-end:
 			ended = true
 		}
-		for _, i := range f.takeAll().items {
-			jobID = cmp.Or(jobID, i.event.JobID)
-		}
+		f.takeAll()
 	}
-	return jobID
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.jobID
 }

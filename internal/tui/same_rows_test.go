@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -21,7 +20,7 @@ import (
 // what is not finished, which the others show in other lines.
 func TestSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		shown := newTranscript(newProgram(context.Background(), Options{Project: &fakeProject{}}), "lead")
+		shown := newTranscript(newProgram(t.Context(), Options{Project: &fakeProject{}}), "lead")
 		printed := lines.New(io.Discard, lines.Options{})
 		var story narrate.Narrator
 		want := make(map[string]string)
@@ -68,7 +67,7 @@ func told(r narrate.Row) string {
 // No event puts a control character on the screen.
 func TestNoEventActsOnTheTerminal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newProgram(context.Background(), Options{Project: &fakeProject{}})
+		p := newProgram(t.Context(), Options{Project: &fakeProject{}})
 		shown := newTranscript(p, stories.Hostile)
 		for _, e := range stories.Draw(t) {
 			shown.apply(e)

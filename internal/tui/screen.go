@@ -35,8 +35,8 @@ type paster interface{ paste(text string) tea.Cmd }
 // An opener is told that it became the topmost screen, new or after the one above it was closed.
 type opener interface{ opened() tea.Cmd }
 
-// A statuser draws the status line itself. Others have one of the hints of their actions.
-type statuser interface{ status(width int) paint.Line }
+// A statusLiner draws the status line itself. Others have one of the hints of their actions.
+type statusLiner interface{ status(width int) paint.Line }
 
 // A key is one that the user pressed.
 type key struct {

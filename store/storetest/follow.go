@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -39,7 +40,7 @@ func testFollow(t *testing.T, s store.Store) {
 		}
 		got = append(got, r)
 	}
-	same := func(a, b store.Record) bool { return a.Seq == b.Seq && string(a.Line) == string(b.Line) }
+	same := func(a, b store.Record) bool { return a.Seq == b.Seq && bytes.Equal(a.Line, b.Line) }
 	if all := read(t, s, "job1", 0); !slices.EqualFunc(got, all, same) {
 		t.Errorf("followed %d records, and %d were written, or they differ", len(got), len(all))
 	}

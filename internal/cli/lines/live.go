@@ -172,7 +172,7 @@ func (l *Live) show(text string) {
 		frame = l.frame(columns, rows)
 	}
 	l.drawn = time.Now()
-	if err := l.region.print(text, frame); err != nil && l.err == nil {
+	if err := l.region.draw(text, frame); err != nil && l.err == nil {
 		l.err = err
 	}
 }

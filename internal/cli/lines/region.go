@@ -21,9 +21,9 @@ const (
 	eraseRest  = "\x1b[K"
 )
 
-// print writes whole lines that stay, and then the region. It writes once, so that nothing is seen in
+// draw writes whole lines that stay, and then the region. It writes once, so that nothing is seen in
 // between.
-func (r *region) print(text string, lines []string) error {
+func (r *region) draw(text string, lines []string) error {
 	frame := compose(lines)
 	if text == "" && frame == r.shown {
 		return nil

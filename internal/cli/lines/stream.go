@@ -1,6 +1,7 @@
 package lines
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -56,7 +57,7 @@ func (s *stream) tail(width, n int, ascii bool) []markdown.Line {
 		s.lines = s.laid.Write(s.text.String())
 	}
 	open := s.laid.Open()
-	all := append(s.lines[max(0, len(s.lines)-n):len(s.lines):len(s.lines)], open...)
+	all := slices.Concat(s.lines[max(0, len(s.lines)-n):], open)
 	return all[max(0, len(all)-n):]
 }
 
@@ -66,6 +67,5 @@ func (s *stream) finish(text string, width int) (lines []markdown.Line, ok bool)
 	if s.laid == nil || s.width != width || strings.TrimSpace(s.text.String()+s.redact(s.word)) != strings.TrimSpace(text) {
 		return nil, false
 	}
-	lines = append(s.lines, s.laid.Write(s.redact(s.word))...)
-	return append(lines, s.laid.Close()...), true
+	return slices.Concat(s.lines, s.laid.Write(s.redact(s.word)), s.laid.Close()), true
 }

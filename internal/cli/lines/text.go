@@ -46,11 +46,12 @@ func (p *Printer) body(r narrate.Row, before int) []line {
 	}
 	var lines []line
 	for _, t := range texts {
-		if p.opts.Live && r.Kind == narrate.Tool && t.Show == narrate.Head && t.Style == narrate.Plain && !p.opts.Verbose {
+		switch {
+		case p.opts.Live && r.Kind == narrate.Tool && t.Show == narrate.Head && t.Style == narrate.Plain && !p.opts.Verbose:
 			lines = append(lines, p.compact(t, before)...)
-		} else if p.opts.Markdown && p.opts.Width > 0 && (r.Kind == narrate.Message || r.Kind == narrate.Result) {
+		case p.opts.Markdown && p.opts.Width > 0 && (r.Kind == narrate.Message || r.Kind == narrate.Result):
 			lines = append(lines, p.markdown(t, before)...)
-		} else {
+		default:
 			lines = append(lines, p.text(t, before)...)
 		}
 	}

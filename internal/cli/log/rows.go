@@ -2,6 +2,7 @@ package log
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
@@ -37,7 +38,7 @@ func (t *teller) tell(e event.Event) told {
 		t.waiting[e.RunID] = append(t.waiting[e.RunID], own...)
 		return told{own: own}
 	case closesTurn(e):
-		listed := append(t.waiting[e.RunID], own...)
+		listed := slices.Concat(t.waiting[e.RunID], own)
 		delete(t.waiting, e.RunID)
 		return told{own, listed}
 	}

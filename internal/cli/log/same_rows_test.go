@@ -26,12 +26,12 @@ import (
 // record writes events to a journal.
 func record(t *rapid.T, events []event.Event) *memory.Store {
 	s := memory.New()
-	journal, err := s.Open(context.Background(), "job")
+	journal, err := s.Open(t.Context(), "job")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range events {
-		if _, err := journal.Append(context.Background(), e); err != nil {
+		if _, err := journal.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestSameRows(t *testing.T) {
 
 		var want []string
 		var story narrate.Narrator
-		for r, err := range s.Read(context.Background(), "job", 0) {
+		for r, err := range s.Read(t.Context(), "job", 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,13 +85,13 @@ func TestSameRows(t *testing.T) {
 				want = append(want, rowLines(alone.String())...)
 			}
 		}
-		v, err := look(context.Background(), opts, s, "job")
+		v, err := look(t.Context(), opts, s, "job")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var shown bytes.Buffer
 		out := bufio.NewWriter(&shown)
-		if err := v.reread(context.Background(), v.newTranscript(out).add); err != nil {
+		if err := v.reread(t.Context(), v.newTranscript(out).add); err != nil {
 			t.Fatal(err)
 		}
 		out.Flush()
@@ -132,7 +132,7 @@ func TestNoEventActsOnTheTerminal(t *testing.T) {
 		})
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(append([]string{}, strings.Fields(args)...))
-		err := cmd.ExecuteContext(context.Background())
+		err := cmd.ExecuteContext(t.Context())
 		checkScreen(t, "log "+args, out.String()+errOut.String()+host.Describe(err))
 
 		var live bytes.Buffer

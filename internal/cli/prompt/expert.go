@@ -20,7 +20,7 @@ func (a *Approver) askText(ctx context.Context, request event.Request) (event.An
 	q := Question(request.ExpertKey, request.Question, a.opts.Redact)
 	q.Color, q.Plain, q.Fresh = a.opts.Color, a.opts.Plain, true
 	text, err := q.read(ctx, a.console)
-	problem := ""
+	var problem string
 	switch {
 	case err == nil:
 		return event.Answer{Text: text}, nil

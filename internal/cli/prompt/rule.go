@@ -10,7 +10,8 @@ import (
 
 // rule says what is not asked about any more after an answer; "" if it was about one call.
 func (q *question) rule(offer Offer) string {
-	a, expert, until := q.about, "", ""
+	a, expert := q.about, ""
+	var until string
 	switch offer.Answer.Scope {
 	case event.ScopeJob:
 		until = "until this job ends"

@@ -223,7 +223,7 @@ func (term *Terminal) draw(chunk []byte) {
 		before, after := term.output[:from+i], slices.Clone(term.output[from+i+len(endMark):])
 		chunk = append(slices.Clone(before[min(drawn, from+i):]), "\x1b\\"...)
 		chunk = append(chunk, after...)
-		term.output, term.drained = append(before, after...), true
+		term.output, term.drained = slices.Concat(before, after), true
 	}
 	_, _ = term.emulator.Write(chunk)
 	if !term.modes[ansi.ModeSynchronizedOutput] || term.drained {

@@ -5,6 +5,7 @@ package guard
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -110,7 +111,7 @@ func read(link io.Reader) (r report) {
 		} else if len(r.trace)+len(line) <= maxTrace {
 			r.trace = append(r.trace, line...)
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return r
 		}
 	}

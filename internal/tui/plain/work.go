@@ -25,7 +25,6 @@ type work struct {
 	events  chan told
 	began   time.Time
 	stopped bool // the user stopped it
-	failed  error
 	status  event.Status // how the coordinator ended
 }
 
