@@ -24,7 +24,7 @@ type work struct {
 	cancel  context.CancelFunc
 	events  chan told
 	began   time.Time
-	stopped bool // the user stopped it
+	stopped bool         // the user stopped it
 	status  event.Status // how the coordinator ended
 }
 
