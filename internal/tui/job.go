@@ -143,8 +143,8 @@ func (c *chat) take(b batch) tea.Cmd {
 }
 
 func (c *chat) takeEvent(e event.Event) {
-	if c.jobID == "" {
-		c.jobID = e.JobID
+	if e.JobID != c.jobID && (c.jobID == "" || c.work.runs) { // a branch can be a job of its own
+		c.jobID, c.prefix = e.JobID, ""
 	}
 	c.work.draft = nil
 	c.transcript.apply(e)

@@ -28,6 +28,12 @@ func (p *project) Run(ctx context.Context, task tui.Task, ask tui.Asker) iter.Se
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		v := viewer{yield: yield, stop: stop, delegated: make(map[string]bool), began: p.tellJob}
+		task, err := p.branchApart(ctx, task, ask)
+		if err != nil {
+			p.outcome = err
+			yield(event.Event{}, err)
+			return
+		}
 		o := p.options(task)
 		o.View = &run.View{Show: v.show, Ask: ask}
 		p.outcome = run.Run(ctx, o)
