@@ -207,7 +207,7 @@ func (s jobSource) Line(i, width int) paint.Line {
 	j, p := s.all[i], s.p
 	cost := ""
 	if j.Cost > 0 {
-		cost = fmt.Sprintf("$%.2f", j.Cost)
+		cost = wording.Cost(j.Cost)
 	}
 	columns := []column{{text: p.cleanLine(prefix(j)), width: 6}}
 	expert, status := column{text: p.cleanLine(j.Expert), width: 12, style: paint.Bold}, column{text: p.cleanLine(StatusWords(j.Status)), width: 15}

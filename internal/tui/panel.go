@@ -115,7 +115,7 @@ func (t *transcript) far(r narrate.Run) (parts []string) {
 		}
 	}
 	if r.Cost > 0 {
-		parts = append(parts, fmt.Sprintf("$%.2f", r.Cost))
+		parts = append(parts, wording.Cost(r.Cost))
 	}
 	return parts
 }

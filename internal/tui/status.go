@@ -33,20 +33,13 @@ func (c *chat) summary(short bool) paint.Line {
 		line = paint.Join(line, paint.Text(" ("+c.doubt+")", paint.Red|paint.Bold))
 	}
 	t := c.transcript.totals
-	switch money := dollars(t.Cost); {
+	switch money := wording.Cost(t.Cost); {
 	case t.MaxCost > 0:
-		line = paint.Join(line, paint.Text("  ", 0), c.bar(t.Cost/t.MaxCost), paint.Text(" "+money+"/"+dollars(t.MaxCost), 0))
+		line = paint.Join(line, paint.Text("  ", 0), c.bar(t.Cost/t.MaxCost), paint.Text(" "+money+"/"+wording.Budget(t.MaxCost), 0))
 	case t.Cost > 0:
 		line = paint.Join(line, paint.Text("  "+money, 0))
 	}
 	return line
-}
-
-func dollars(d float64) string {
-	if d > 0 && d < 0.01 {
-		return fmt.Sprintf("$%.3f", d)
-	}
-	return fmt.Sprintf("$%.2f", d)
 }
 
 // barLength is how many signs the bar of the budget has.

@@ -184,6 +184,25 @@ func Short(n int) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
+// Cost writes an amount of US dollars that was spent: $0, <$0.001, $0.021, $1.25.
+func Cost(dollars float64) string {
+	switch {
+	case dollars == 0:
+		return "$0"
+	case dollars < 0.001:
+		return "<$0.001"
+	case dollars < 0.1:
+		return fmt.Sprintf("$%.3f", dollars)
+	}
+	return fmt.Sprintf("$%.2f", dollars)
+}
+
+// Budget writes an amount of US dollars that can be spent, as exactly as the user did: $0.50, $0.005.
+func Budget(dollars float64) string {
+	_, part, _ := strings.Cut(Number(dollars), ".")
+	return "$" + strconv.FormatFloat(dollars, 'f', max(2, len(part)), 64)
+}
+
 // Clock writes how long something has taken so far: 00:12, 1:02:03.
 func Clock(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)

@@ -56,6 +56,8 @@ func TestBytes(t *testing.T) {
 func TestFigures(t *testing.T) {
 	for got, want := range map[string]string{
 		Short(0): "0", Short(999): "999", Short(18_234): "18.2k", Short(999_960): "1.0M",
+		Cost(0): "$0", Cost(0.0001): "<$0.001", Cost(0.0214): "$0.021", Cost(0.0999): "$0.100", Cost(0.12): "$0.12", Cost(1.249): "$1.25",
+		Budget(0.5): "$0.50", Budget(0.005): "$0.005", Budget(2): "$2.00", Budget(0.25): "$0.25",
 		Clock(12_999 * time.Millisecond): "00:12", Clock(3723 * time.Second): "1:02:03", Clock(-1): "00:00",
 	} {
 		if got != want {

@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/columns"
 	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 const (
@@ -96,17 +97,10 @@ func (r row) status() string {
 // cost returns what the job cost, by the prices that are known.
 func (r row) cost() string {
 	dollars, known := r.Cost()
-	switch {
-	case !known:
+	if !known {
 		return "-"
-	case dollars == 0:
-		return "$0"
-	case dollars < 0.001:
-		return "<$0.001"
-	case dollars < 1:
-		return fmt.Sprintf("$%.3f", dollars)
 	}
-	return fmt.Sprintf("$%.2f", dollars)
+	return wording.Cost(dollars)
 }
 
 // age writes how long ago something was, in one unit.

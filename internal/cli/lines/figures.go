@@ -2,8 +2,6 @@ package lines
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/internal/wording"
@@ -24,20 +22,3 @@ func spanText(ms int64) string {
 
 // clockText writes how long something has taken so far: 00:12, 1:02:03.
 func clockText(ms int64) string { return wording.Clock(time.Duration(ms) * time.Millisecond) }
-
-// costText writes what was spent: $0.021, $1.25.
-func costText(dollars float64) string {
-	if dollars < 1 {
-		return fmt.Sprintf("$%.3f", dollars)
-	}
-	return fmt.Sprintf("$%.2f", dollars)
-}
-
-// limitText writes what can be spent, as exactly as the user did: $0.50, $0.005.
-func limitText(dollars float64) string {
-	text := strconv.FormatFloat(dollars, 'f', -1, 64)
-	if whole, part, _ := strings.Cut(text, "."); len(part) < 2 {
-		text = fmt.Sprintf("%s.%-2s", whole, part)
-	}
-	return "$" + strings.ReplaceAll(text, " ", "0")
-}

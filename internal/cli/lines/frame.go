@@ -207,9 +207,9 @@ func (l *Live) used() (parts []string) {
 		parts = append(parts, wording.Short(n)+" tok")
 	}
 	if t.Cost > 0 || t.MaxCost > 0 {
-		text := costText(t.Cost)
+		text := wording.Cost(t.Cost)
 		if t.MaxCost > 0 {
-			text += "/" + limitText(t.MaxCost)
+			text += "/" + wording.Budget(t.MaxCost)
 		}
 		parts = append(parts, text)
 	}

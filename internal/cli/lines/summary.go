@@ -44,9 +44,9 @@ func (l *Live) Finish(s Summary) error {
 	}
 	switch {
 	case t.Cost > 0 && t.Unpriced:
-		parts = append(parts, "more than "+costText(t.Cost))
+		parts = append(parts, "more than "+wording.Cost(t.Cost))
 	case t.Cost > 0:
-		parts = append(parts, costText(t.Cost))
+		parts = append(parts, wording.Cost(t.Cost))
 	}
 	if s.Files > 0 {
 		parts = append(parts, wording.Count(s.Files, "file")+" changed")

@@ -367,7 +367,7 @@ func (s *session) showRuns() error {
 			text += fmt.Sprintf(", %d tokens", r.Tokens.Input+r.Tokens.Output)
 		}
 		if r.Cost > 0 {
-			text += fmt.Sprintf(", $%.3f", r.Cost)
+			text += ", " + wording.Cost(r.Cost)
 		}
 		s.say(r.Expert, text)
 	}

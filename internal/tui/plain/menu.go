@@ -198,7 +198,7 @@ func (s *session) jobItems(jobs []tui.Job, filter string) (items []item) {
 func (s *session) jobFacts(j tui.Job) string {
 	facts := []string{tui.StatusWords(j.Status), wording.Count(j.Steps, "step")}
 	if j.Cost > 0 {
-		facts = append(facts, fmt.Sprintf("$%.2f", j.Cost))
+		facts = append(facts, wording.Cost(j.Cost))
 	}
 	return strings.Join(append(facts, tui.Age(s.opts.Clock().Sub(time.UnixMilli(j.At)))+" ago"), ", ")
 }

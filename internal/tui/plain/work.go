@@ -268,7 +268,7 @@ func (s *session) usage(took time.Duration) (parts []string) {
 		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", t.Tokens.Input, t.Tokens.Output))
 	}
 	if t.Cost > 0 {
-		parts = append(parts, fmt.Sprintf("$%.3f", t.Cost))
+		parts = append(parts, wording.Cost(t.Cost))
 	}
 	return append(parts, "job "+short(s.job))
 }
