@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	emulator "github.com/perstack-go/perstack/internal/testkit/screen"
+	"github.com/perstack-go/perstack/internal/tui/guard"
 	"github.com/perstack-go/perstack/internal/tui/paint"
 )
 
@@ -21,7 +22,28 @@ func TestMain(m *testing.M) {
 	if os.Getenv(shownProgram) == "" {
 		os.Exit(m.Run())
 	}
+	os.Exit(shown())
+}
+
+// A user who writes one of these messages makes the program panic: while it draws, in one of its commands, and in
+// a goroutine that only the guard can clean up after.
+const (
+	panicInUpdate    = "panic in Update"
+	panicInCommand   = "panic in a command"
+	panicInGoroutine = "panic in a goroutine"
+)
+
+// shown runs the full-screen program as perstack start does, and returns its exit code.
+func shown() int {
+	saved := false
 	project := &fakeProject{run: func(ctx context.Context, task Task, a Asker, yield func(event.Event, error) bool) {
+		defer func() { saved = true }()
+		switch task.Query {
+		case panicInCommand:
+			panic(task.Query)
+		case panicInGoroutine:
+			go panic(task.Query)
+		}
 		start := happened("R", 1, event.StartRun{InputMessages: []*event.Message{says(event.UserMessage, task.Query)}})
 		yield(start, nil)
 		yes, err := a.Confirm(ctx, "Is this a test?")
@@ -31,10 +53,25 @@ func TestMain(m *testing.M) {
 		}
 		yield(happened("R", 1, event.CompleteRun{NewMessage: says(event.ExpertMessage, fmt.Sprintf("It is **%v**.", yes))}), nil)
 	}}
-	result, err := Run(context.Background(), Options{
-		Project: project, Name: "trip", In: os.Stdin, Out: os.Stdout, Environ: os.Environ(), Palette: paint.Palette{Color: true, Unicode: true}, Entry: EntryChat, Expert: "lead",
+	redact := func(text string) string {
+		if text == panicInUpdate {
+			panic(text)
+		}
+		return text
+	}
+	code, err := guard.Run(context.Background(), guard.Options{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Hint: "continue the job",
+	}, func(ctx context.Context, _ func(string)) error {
+		result, err := Run(ctx, Options{
+			Project: project, Name: "trip", In: os.Stdin, Out: os.Stdout, Environ: os.Environ(), Palette: paint.Palette{Color: true, Unicode: true}, Redact: redact, Entry: EntryChat, Expert: "lead",
+		})
+		fmt.Printf("job %q, error %v, saved %t\n", result.Job, err, saved)
+		return err
 	})
-	fmt.Printf("job %q, error %v\n", result.Job, err)
+	if err != nil {
+		return 1
+	}
+	return code
 }
 
 func inTerminal(t *testing.T) *emulator.Terminal {
@@ -70,7 +107,7 @@ func TestTerminal(t *testing.T) {
 	term.Send(emulator.CtrlC)
 	term.WaitForText("Ctrl-C again quits")
 	term.Send(emulator.CtrlC)
-	if s := term.WaitForText(`job "r58pyt00", error <nil>`); s.AltScreen || s.Mouse || s.BracketedPaste || !s.CursorVisible || len(s.Keyboard) > 0 {
+	if s := term.WaitForText(`job "r58pyt00", error <nil>, saved true`); s.AltScreen || s.Mouse || s.BracketedPaste || !s.CursorVisible || len(s.Keyboard) > 0 {
 		t.Errorf("%s", s)
 	}
 }
@@ -87,7 +124,7 @@ func TestTerminalStops(t *testing.T) {
 		t.Errorf("%s", s)
 	}
 	term.Send(emulator.CtrlC) // the second one
-	term.WaitForText(`job "r58pyt00", error <nil>`)
+	term.WaitForText(`job "r58pyt00", error <nil>, saved true`)
 }
 
 // Ctrl-Z gives the terminal back, and fg draws the screen again.
@@ -114,4 +151,28 @@ func TestTerminalResize(t *testing.T) {
 	term.WaitForText("F1 help")
 	term.Send(emulator.CtrlC + emulator.CtrlC)
 	term.WaitForText("error <nil>")
+}
+
+// Whatever panics, the terminal is as it was, and the user learns of it.
+func TestTerminalPanics(t *testing.T) {
+	for message, test := range map[string]struct {
+		code int
+		says string
+	}{
+		panicInUpdate:    {1, `job "r58pyt00", error show the screen: program was killed: program experienced a panic, saved true`},
+		panicInCommand:   {1, `error show the screen: program was killed: program experienced a panic, saved true`},
+		panicInGoroutine: {134, "perstack: the full-screen program crashed; continue the job"},
+	} {
+		t.Run(message, func(t *testing.T) {
+			term := inTerminal(t)
+			term.WaitForText("F1 help")
+			term.Send(message + emulator.Enter)
+			if code, killed := term.WaitRestored(); code != test.code || killed != 0 {
+				t.Errorf("exit code %d, %v, want %d", code, killed, test.code)
+			}
+			if out := term.Output(); !strings.Contains(out, message) || !strings.Contains(out, "internal/tui") || !strings.Contains(out, test.says) {
+				t.Errorf("the user is not told:\n%v", term.Screen())
+			}
+		})
+	}
 }
