@@ -36,10 +36,14 @@ func newShown(t *testing.T, script string) *shown {
 		"PERSTACK_TEST_FIXED=1", "ANTHROPIC_API_KEY="+llm.Key, "ANTHROPIC_BASE_URL="+url)}
 }
 
-func (s *shown) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("perstack", append([]string{"run", "writer", "Summarise notes.txt"}, args...)...)
+func (s *shown) perstack(args ...string) *exec.Cmd {
+	cmd := exec.Command("perstack", args...)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	return cmd
+}
+
+func (s *shown) command(args ...string) *exec.Cmd {
+	return s.perstack(append([]string{"run", "writer", "Summarise notes.txt"}, args...)...)
 }
 
 // still is a screen with the same spinner at all times.
@@ -99,18 +103,22 @@ func TestRunScreenASCII(t *testing.T) {
 	}
 }
 
+// terminals are two independent emulators, 120 columns wide and 30 rows high.
+var terminals = map[string]func(testing.TB, *exec.Cmd) screen.Driver{
+	"emulator": func(t testing.TB, cmd *exec.Cmd) screen.Driver { return screen.Start(t, cmd, 120, 30) },
+	"tmux":     func(t testing.TB, cmd *exec.Cmd) screen.Driver { return screen.StartTmux(t, cmd, 120, 30) },
+}
+
+// streamed is an answer of twelve sentences that comes slowly.
+var streamed = "[[turn]]\neventDelay = \"25ms\"\ntext = \"" + strings.Repeat("Words that fill a line of the terminal and more than one. ", 12) + "\"\n"
+
 // The terminal can change its size while text streams. Terminals differ in what they do to lines that are
 // too long then: the emulator cuts them, tmux breaks them.
 func TestRunResize(t *testing.T) {
-	text := strings.Repeat("Words that fill a line of the terminal and more than one. ", 12)
-	script := "[[turn]]\neventDelay = \"25ms\"\ntext = \"" + text + "\"\n"
-	for name, start := range map[string]func(testing.TB, *exec.Cmd) screen.Driver{
-		"emulator": func(t testing.TB, cmd *exec.Cmd) screen.Driver { return screen.Start(t, cmd, 120, 30) },
-		"tmux":     func(t testing.TB, cmd *exec.Cmd) screen.Driver { return screen.StartTmux(t, cmd, 120, 30) },
-	} {
+	for name, start := range terminals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := start(t, newShown(t, script).command())
+			d := start(t, newShown(t, streamed).command())
 			d.WaitForText("Words that fill a line of the terminal and more than one. Words that")
 			for _, columns := range []int{40, 120, 40, 80, 120} {
 				d.Resize(columns, 30)
@@ -187,21 +195,25 @@ func TestRunEnds(t *testing.T) {
 	})
 }
 
-// A provider that stalls, fails and fails for good is seen as that.
+// slowModels are providers that stall and retry, and tools that do not end, with what perstack run and
+// perstack start show of them.
+var slowModels = map[string]struct{ script, run, start string }{
+	"no answer":  {"[[turn]]\ndelay = \"60s\"\ntext = \"Late.\"\n", "waiting for the model", "waiting for the model"},
+	"retry":      {"[[turn]]\n[turn.error]\nstatus = 529\nretryAfter = \"60\"\n[[turn]]\ntext = \"Late.\"\n", "retrying", "retrying"},
+	"no output":  {"[[turn]]\nsilence = \"60s\"\ntext = \"Late.\"\n", "waiting for the model", "waiting for the model"},
+	"for ever":   {"[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"sh\", args = [\"-c\", \"while :; do echo again; done\"] }\n", "└ again", "└ again"},
+	"half a day": {"[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"sleep\", args = [\"43200\"] }\n", "○ Run   sleep 43200", "▸ Run  sleep 43200"},
+}
+
+// A provider that stalls or retries is seen as that.
 func TestRunWaitsForModel(t *testing.T) {
-	for name, tt := range map[string]struct{ script, wait string }{
-		"no answer":  {"[[turn]]\ndelay = \"60s\"\ntext = \"Late.\"\n", "waiting for the model"},
-		"retry":      {"[[turn]]\n[turn.error]\nstatus = 529\nretryAfter = \"60\"\n[[turn]]\ntext = \"Late.\"\n", "retrying"},
-		"no output":  {"[[turn]]\nsilence = \"60s\"\ntext = \"Late.\"\n", "waiting for the model"},
-		"for ever":   {"[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"sh\", args = [\"-c\", \"while :; do echo again; done\"] }\n", "└ again"},
-		"half a day": {"[[turn]]\n[[turn.call]]\ntool = \"exec\"\nargs = { command = \"sleep\", args = [\"43200\"] }\n", "○ Run   sleep 43200"},
-	} {
+	for name, tt := range slowModels {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newShown(t, tt.script)
 			s.env = append(s.env, "PERSTACK_TEST_FIXED=") // a fixed clock does not wait for retries
 			term := screen.Start(t, s.command(), 80, 24)
-			term.WaitForText(tt.wait)
+			term.WaitForText(tt.run)
 			before := term.WaitFor("a status line", func(s screen.Screen) bool { return strings.ContainsAny(s.Text(), "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") })
 			term.WaitFor("another frame", func(s screen.Screen) bool { return s.Text() != before.Text() })
 			term.Send(screen.CtrlC)

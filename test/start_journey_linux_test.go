@@ -3,8 +3,10 @@ package test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,54 +77,118 @@ expert = "lead"
 text = "The plan is in plan.txt."
 `
 
-// timeless is a screen with the same spinner and the same durations at all times. The clock of the
-// jobs is fixed, and that of the program is not.
-func timeless(text string) string {
-	text = regexp.MustCompile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]").ReplaceAllString(text, "⠋")
-	text = regexp.MustCompile(`\b\d{6}m\d\ds`).ReplaceAllString(text, "000000m00s")
-	return regexp.MustCompile(`\b\d\d:\d\d ·`).ReplaceAllString(text, "00:00 ·") + "\n"
-}
-
 // exists reports whether the project has a file.
 func (s *session) exists(name string) bool {
 	_, err := os.Stat(filepath.Join(s.dir, name))
 	return err == nil
 }
 
-// A newcomer starts, asks, watches a delegate, approves a command, denies another, answers a
-// question, looks at a diff, takes two steps back with the files, branches, quits and returns.
-func TestStartJourney(t *testing.T) {
-	for _, size := range []struct {
-		columns, rows int
-		more          string
-	}{{80, 24, ""}, {120, 40, "NO_COLOR=1"}} {
-		t.Run(fmt.Sprintf("%dx%d", size.columns, size.rows), func(t *testing.T) {
-			t.Parallel()
-			s := newSession(t, journeyConfig, journeyCassette)
-			s.env = append(s.env, "TZ=UTC", size.more)
-			s.write("notes.txt", "Lisbon.\n")
-			if err := os.Mkdir(filepath.Join(s.dir, "old drafts"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			golden := func(name string, shown screen.Screen) {
-				t.Helper()
-				testkit.Golden(t, fmt.Sprintf("start_%s_%dx%d.golden", name, size.columns, size.rows), timeless(shown.Styled()))
-			}
-			s.journey(t, screen.Start(t, s.command(), size.columns, size.rows), golden)
-			s.comeBack(t, screen.Start(t, s.command(), size.columns, size.rows), golden)
-			s.open(t, screen.Start(t, s.command(), size.columns, size.rows))
-		})
+// A journey is what a newcomer does: start, ask, watch a delegate, approve a command, deny another, answer
+// a question, look at a diff, take two steps back with the files, branch, quit and return.
+type journey struct {
+	*session
+	t     *testing.T
+	start func() screen.Driver // perstack start
+	ended func() screen.Screen // waits until the program has left the terminal as it was
+	term  screen.Driver
+	shown strings.Builder // the screens so far
+}
+
+func newJourney(t *testing.T, more ...string) *journey {
+	t.Helper()
+	j := &journey{session: newSession(t, journeyConfig, journeyCassette), t: t}
+	j.env = append(append(j.env, "TZ=UTC"), more...)
+	j.write("notes.txt", "Lisbon.\n")
+	if err := os.Mkdir(filepath.Join(j.dir, "old drafts"), 0o755); err != nil {
+		t.Fatal(err)
 	}
+	return j
+}
+
+// The screens are the same in two emulators, at all sizes, and on a terminal without colours.
+func TestStartJourney(t *testing.T) {
+	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}} {
+		for kind, more := range map[string]string{"colour": "", "plain": "NO_COLOR=1"} {
+			name := fmt.Sprintf("%s_%dx%d", kind, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				j := newJourney(t, more)
+				var term *screen.Terminal
+				j.start = func() screen.Driver {
+					term = screen.Start(t, j.command(), size[0], size[1])
+					return term
+				}
+				j.ended = func() screen.Screen {
+					if code, _ := term.WaitRestored(); code != 0 {
+						t.Errorf("exit code %d:\n%v", code, term.Screen())
+					}
+					return term.Screen()
+				}
+				j.travel()
+				testkit.Golden(t, "start_"+name+".golden", j.shown.String())
+			})
+		}
+	}
+	t.Run("tmux", func(t *testing.T) {
+		t.Parallel()
+		testkit.Need(t, "tmux")
+		j := newJourney(t)
+		shell := exec.Command("bash", "--norc", "--noprofile", "-i")
+		shell.Dir, shell.Env = j.dir, append(j.env, "PS1=prompt> ", "HISTFILE=")
+		tmux := screen.StartTmux(t, shell, 80, 24)
+		j.start = func() screen.Driver {
+			tmux.WaitForText("prompt>")
+			tmux.Send("clear; perstack start\r")
+			return tmux
+		}
+		j.ended = func() screen.Screen {
+			return tmux.WaitFor("the prompt", func(s screen.Screen) bool {
+				return strings.HasPrefix(s.Lines()[s.CursorY], "prompt>") && !s.AltScreen && s.CursorVisible && !s.Mouse
+			})
+		}
+		j.travel()
+		testkit.Golden(t, "start_colour_80x24.golden", j.shown.String())
+	})
+}
+
+// varying is what differs from one journey to the next, with what stands for it: the spinner, how long
+// something takes or is ago, because only the clock of the jobs is fixed, and the number of a record,
+// because the journal says more about some sandboxes.
+var varying = []struct {
+	what *regexp.Regexp
+	same string
+}{
+	{regexp.MustCompile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]"), "⠋"},
+	{regexp.MustCompile(`\b\d{6}m\d\ds`), "000000m00s"},
+	{regexp.MustCompile(`\b\d\d:\d\d ·`), "00:00 ·"},
+	{regexp.MustCompile(` *(›‹[^|›]*\|)? *\d+[dy]\b`), "${1} 000d"},
+	{regexp.MustCompile(`\bs\d+\b`), "s00"},
+}
+
+// keep adds a screen to those that the journey is known by.
+func (j *journey) keep(name string, shown screen.Screen) {
+	text := shown.Styled()
+	for _, v := range varying {
+		text = v.what.ReplaceAllString(text, v.same)
+	}
+	fmt.Fprintf(&j.shown, "== %s\n%s\n", name, text)
+}
+
+func (j *journey) travel() {
+	j.t.Helper()
+	j.ask()
+	j.comeBack()
+	j.open()
 }
 
 // press types a key until the screen shows that it counted. The program drops keys that come before a
 // person can have read a question.
-func press(t *testing.T, term *screen.Terminal, key, what string, holds func(screen.Screen) bool) {
-	t.Helper()
+func (j *journey) press(key, what string, holds func(screen.Screen) bool) {
+	j.t.Helper()
 	for range 60 {
-		term.Send(key)
+		j.term.Send(key)
 		for late := time.After(time.Second); ; {
-			if holds(term.Screen()) {
+			if holds(j.term.Screen()) {
 				return
 			}
 			select {
@@ -133,93 +199,122 @@ func press(t *testing.T, term *screen.Terminal, key, what string, holds func(scr
 			break
 		}
 	}
-	t.Fatalf("the key %q does not lead to: %s\n%v", key, what, term.Screen())
+	j.t.Fatalf("the key %q does not lead to: %s\n%v", key, what, j.term.Screen())
 }
 
 // focus makes keys go to the question.
-func focus(t *testing.T, term *screen.Terminal) {
-	t.Helper()
-	press(t, term, screen.Tab, "a focused question", func(s screen.Screen) bool { return !s.Contains("Tab to answer") })
+func (j *journey) focus() {
+	j.t.Helper()
+	j.press(screen.Tab, "a focused question", func(s screen.Screen) bool { return !s.Contains("Tab to answer") })
 }
 
-func (s *session) journey(t *testing.T, term *screen.Terminal, golden func(string, screen.Screen)) {
-	t.Helper()
-	golden("experts", term.WaitForText("finder"))
-	term.Send(screen.Enter)
-	term.WaitForGone("Experts")
-	term.Send("Plan a weekend" + screen.Enter)
+// read scrolls through a question that does not fit: only one that was seen to its end can be approved.
+func (j *journey) read() {
+	j.t.Helper()
+	for s := j.term.Screen(); s.Contains(" more line"); s = j.term.Screen() {
+		j.press(screen.Down, "the next line", func(now screen.Screen) bool { return now.Text() != s.Text() })
+	}
+}
 
-	approve := func(command string) {
-		t.Helper()
-		term.WaitFor("the question about "+command, func(s screen.Screen) bool { return s.Contains("Approve?") && s.Contains(command) })
-		term.Send("y") // nothing but the input has the focus
-		term.WaitForText("> y")
-		term.Send(screen.Back)
-		focus(t, term)
-		press(t, term, "y", "the answer", func(s screen.Screen) bool { return !s.Contains("y once  ") })
+// waitForAll waits for a screen that has all the texts.
+func (j *journey) waitForAll(texts ...string) screen.Screen {
+	j.t.Helper()
+	return j.term.WaitFor(strings.Join(texts, ", "), func(s screen.Screen) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !s.Contains(text) })
+	})
+}
+
+func (j *journey) approve(name, command string) {
+	j.t.Helper()
+	j.waitForAll("Approve?", command)
+	j.term.Send("y") // nothing but the input has the focus
+	j.keep(name, j.term.WaitForText("> y"))
+	j.term.Send(screen.Back)
+	j.focus()
+	j.read()
+	j.press("y", "the answer", func(s screen.Screen) bool { return !s.Contains("y once") })
+}
+
+func (j *journey) ask() {
+	j.t.Helper()
+	j.term = j.start()
+	j.keep("experts", j.term.WaitForText("finder"))
+	j.term.Send(screen.F1)
+	j.keep("help", j.term.WaitForText("perstack · help"))
+	j.term.Send(screen.Escape)
+	j.term.WaitForText("finder")
+	j.term.Send(screen.Ctrl('p'))
+	j.keep("palette", j.term.WaitForText("perstack · actions"))
+	j.term.Send(screen.Escape)
+	j.term.WaitForText("finder")
+	j.term.Send(screen.Enter)
+	j.term.WaitForGone("Experts")
+	j.term.Send("Plan a weekend" + screen.Enter)
+
+	j.approve("approval of the delegate", "sh")
+	j.keep("delegate", j.term.WaitForText("└ compiling"))
+	j.write("continue", "")
+	j.approve("approval", "rm -r")
+	j.waitForAll("Approve?", "rm notes.txt")
+	j.focus()
+	j.term.Send("n")
+	j.term.WaitForText("why not?")
+	j.term.Send("keep it" + screen.Enter)
+	j.keep("question", j.waitForAll("Which hotel?", "answer >"))
+	if j.exists("old drafts") || !j.exists("notes.txt") {
+		j.t.Error("the command that was approved was not run, or the denied one was")
 	}
-	approve("sh")
-	golden("delegate", term.WaitForText("└ compiling"))
-	s.write("continue", "")
-	approve("rm -r")
-	term.WaitForText("Approve? exec  rm notes.txt")
-	focus(t, term)
-	term.Send("n")
-	term.WaitForText("why not?")
-	term.Send("keep it" + screen.Enter)
-	golden("question", term.WaitFor("the question", func(s screen.Screen) bool { return s.Contains("Which hotel?") && s.Contains("answer >") }))
-	if s.exists("old drafts") || !s.exists("notes.txt") {
-		t.Error("the command that was approved was not run, or the denied one was")
-	}
-	term.Send("By the sea")
-	term.WaitForText("answer > By the sea")
-	press(t, term, screen.Enter, "the answer is sent", func(s screen.Screen) bool { return !s.Contains("answer > By the sea") })
-	golden("answer", term.WaitFor("the end", func(s screen.Screen) bool { return s.Contains("The plan is in plan.txt.") && s.Contains("completed") }))
-	s.quit(t, term)
+	j.term.Send("By the sea")
+	j.term.WaitForText("answer > By the sea")
+	j.press(screen.Enter, "the answer is sent", func(s screen.Screen) bool { return !s.Contains("answer > By the sea") })
+	j.keep("answer", j.waitForAll("The plan is in plan.txt.", "completed"))
+	j.quit()
 }
 
 // quit leaves, which prints how to return.
-func (s *session) quit(t *testing.T, term *screen.Terminal) {
-	t.Helper()
-	term.Send(screen.CtrlC)
-	term.WaitForText("again")
-	term.Send(screen.CtrlC)
-	if code, _ := term.WaitRestored(); code != 0 || !strings.Contains(strings.Join(term.Screen().Lines(), ""), "perstack start --continue-job id") {
-		t.Errorf("exit code %d:\n%v", code, term.Screen())
+func (j *journey) quit() {
+	j.t.Helper()
+	j.term.Send(screen.CtrlC)
+	j.term.WaitForText("again")
+	j.term.Send(screen.CtrlC)
+	if s := j.ended(); !strings.Contains(strings.Join(s.Lines(), ""), "perstack start --continue-job id") {
+		j.t.Errorf("it does not say how to return:\n%v", s)
 	}
 }
 
 // comeBack finds the job in the history, looks at what its last steps changed, and takes them back.
-func (s *session) comeBack(t *testing.T, term *screen.Terminal, golden func(string, screen.Screen)) {
-	t.Helper()
-	term.WaitForText("Plan a weekend")
-	term.Send("c")
-	golden("checkpoints", term.WaitForText("step 1 "))
-	term.Send(screen.Down + screen.Down + "d")
-	golden("diff", term.WaitForText("+By the sea."))
-	term.Send(screen.Escape)
-	term.WaitForText("step 1 ")
-	if !s.exists("hotel.txt") {
-		t.Error("the file is gone already")
+func (j *journey) comeBack() {
+	j.t.Helper()
+	j.term = j.start()
+	j.keep("history", j.term.WaitForText("Plan a weekend"))
+	j.term.Send("c")
+	j.keep("checkpoints", j.term.WaitForText("step 9 "))
+	j.term.Send(screen.Down + screen.Down + "d")
+	j.keep("diff", j.term.WaitForText("+By the sea."))
+	j.term.Send(screen.Escape)
+	j.term.WaitForText("step 9 ")
+	if !j.exists("hotel.txt") {
+		j.t.Error("the file is gone already")
 	}
-	term.Send("w")
-	golden("rewind", term.WaitForText("Rewind to step 8?"))
-	press(t, term, "y", "the conversation", func(s screen.Screen) bool { return !s.Contains("Checkpoints") })
-	term.Send("By train")
-	term.WaitForText("> By train")
-	press(t, term, screen.Enter, "the message is sent", func(s screen.Screen) bool { return !s.Contains("> By train") })
-	golden("branch", term.WaitFor("the other answer", func(s screen.Screen) bool { return s.Contains("Then by train.") && s.Contains("completed") }))
-	if s.exists("hotel.txt") || !s.exists("plan.txt") {
-		t.Error("the files are not those of the checkpoint")
+	j.term.Send("w")
+	j.keep("rewind", j.term.WaitForText("Rewind to step 8?"))
+	j.press("y", "the conversation", func(s screen.Screen) bool { return !s.Contains("Checkpoints") })
+	j.term.Send("By train")
+	j.term.WaitForText("> By train")
+	j.press(screen.Enter, "the message is sent", func(s screen.Screen) bool { return !s.Contains("> By train") })
+	j.keep("branch", j.waitForAll("Then by train.", "completed"))
+	if j.exists("hotel.txt") || !j.exists("plan.txt") {
+		j.t.Error("the files are not those of the checkpoint")
 	}
-	s.quit(t, term)
+	j.quit()
 }
 
-// open opens the job from the history.
-func (s *session) open(t *testing.T, term *screen.Terminal) {
-	t.Helper()
-	term.WaitForText("Plan a weekend")
-	term.Send(screen.Enter)
-	term.WaitForText("Then by train.")
-	s.quit(t, term)
+// open opens the job from the history, and a row of it.
+func (j *journey) open() {
+	j.t.Helper()
+	j.term = j.start()
+	j.term.WaitForText("Plan a weekend")
+	j.term.Send(screen.Enter)
+	j.term.WaitForText("Then by train.")
+	j.quit()
 }
