@@ -115,6 +115,24 @@ func TestStartEnds(t *testing.T) {
 			resume(t, s)
 		})
 	}
+	t.Run("panicked", func(t *testing.T) {
+		s := newSession(t, writer, cassette)
+		s.env = append(s.env, "PERSTACK_TEST_MISTAKE="+filepath.Join(s.dir, "mistake"))
+		term := screen.Start(t, s.command("writer", "Compile it"), 80, 24)
+		term.WaitForText("compiling")
+		s.write("mistake", "")
+		s.write("continue", "")
+		if code, _ := term.WaitRestored(); code != 134 {
+			t.Errorf("exit code %d:\n%v", code, term.Screen())
+		}
+		if out := term.Output(); !strings.Contains(out, "a mistake in the engine") || !strings.Contains(out, "perstack: the full-screen program crashed; return to the job with: perstack start --continue-job id") {
+			t.Errorf("the user is not told:\n%v", term.Screen())
+		}
+		if err := os.Remove(filepath.Join(s.dir, "mistake")); err != nil {
+			t.Fatal(err)
+		}
+		resume(t, s)
+	})
 	t.Run("suspended", func(t *testing.T) {
 		s, term := begin(t)
 		for range 2 {

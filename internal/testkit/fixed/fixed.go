@@ -26,6 +26,22 @@ const authority = "PERSTACK_TEST_AUTHORITY"
 // policy is set to a file with the rules of the machine.
 const policy = "PERSTACK_TEST_POLICY"
 
+// mistake is set to the path of a file. While it exists, the engine panics.
+const mistake = "PERSTACK_TEST_MISTAKE"
+
+// A mistaken source panics while a file exists.
+type mistaken struct {
+	engine.Source
+	file string
+}
+
+func (m mistaken) NewID() string {
+	if _, err := os.Stat(m.file); err == nil {
+		panic("a mistake in the engine")
+	}
+	return m.Source.NewID()
+}
+
 // trust lets a configuration come from this machine.
 func trust(p *egress.Policy, file string) {
 	pem, err := os.ReadFile(file)
@@ -48,6 +64,9 @@ func Main(args []string) int {
 	if h.Getenv(source) != "" {
 		h.Source = engine.FixedSource(time.UnixMilli(1_767_000_000_000))
 		h.Reproducible = true
+	}
+	if file := h.Getenv(mistake); file != "" {
+		h.Source = mistaken{h.Source, file}
 	}
 	if file := h.Getenv(authority); file != "" {
 		h.RemotePolicy = func(p *egress.Policy) { trust(p, file) }
