@@ -15,7 +15,7 @@ import (
 func (p *Printer) labelled(r narrate.Row) {
 	took := Took(r)
 	body := p.body(r, 2)
-	if r.Kind == narrate.Reasoning && !p.opts.Verbose {
+	if r.Kind == narrate.Reasoning && (!p.opts.Verbose || len(body) == 0) {
 		if took == "" {
 			return
 		}

@@ -3,6 +3,7 @@ package lines
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -344,6 +345,20 @@ func TestStreamedSecret(t *testing.T) {
 	}
 	if text := screen.text(); !strings.Contains(text, "The key is [redacted] and more") {
 		t.Errorf("%s", text)
+	}
+}
+
+// Nor is the beginning of a long one.
+func TestStreamedLongSecret(t *testing.T) {
+	secret := strings.Repeat("0123456789", 400)
+	s := newStream(narrate.Message, func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") })
+	s.add("The key is ")
+	for piece := range slices.Chunk([]byte(secret), 7) {
+		s.add(string(piece))
+	}
+	s.add(" and more ")
+	if got := s.text.String(); got != "The key is [redacted] and more " {
+		t.Errorf("%.100q", got)
 	}
 }
 

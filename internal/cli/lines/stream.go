@@ -14,7 +14,7 @@ type stream struct {
 	kind   narrate.Kind
 	redact func(string) string
 	text   strings.Builder // all of it, without secrets, for another width
-	word   string          // the last word, which is not complete
+	word   strings.Builder // the last word, which is not complete
 
 	width int
 	laid  *markdown.Stream
@@ -25,25 +25,19 @@ func newStream(kind narrate.Kind, redact func(string) string) *stream {
 	return &stream{kind: kind, redact: redact}
 }
 
-// maxWord is how much text without a blank is kept back.
-const maxWord = 512
-
 // add takes in a piece. A word is kept back until it is complete: half a secret would not be known.
 // Scripts without blanks hold no secrets.
 func (s *stream) add(piece string) {
-	s.word += piece
-	end := strings.LastIndexFunc(s.word, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf })
-	if end >= 0 {
-		_, size := utf8.DecodeRuneInString(s.word[end:])
-		end += size
-	} else if end = 0; len(s.word) > maxWord {
-		end = len(s.word)
-	}
-	if end == 0 {
+	end := strings.LastIndexFunc(piece, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf })
+	if end < 0 {
+		s.word.WriteString(piece)
 		return
 	}
-	whole := s.redact(s.word[:end])
-	s.word = s.word[end:]
+	_, size := utf8.DecodeRuneInString(piece[end:])
+	s.word.WriteString(piece[:end+size])
+	whole := s.redact(s.word.String())
+	s.word.Reset()
+	s.word.WriteString(piece[end+size:])
 	s.text.WriteString(whole)
 	if s.laid != nil {
 		s.lines = append(s.lines, s.laid.Write(whole)...)
@@ -64,8 +58,8 @@ func (s *stream) tail(width, n int, ascii bool) []markdown.Line {
 // finish returns all lines of a text that is complete, if they are those of the stream; ok tells. Blocks
 // that were laid out while the text arrived are not laid out again.
 func (s *stream) finish(text string, width int) (lines []markdown.Line, ok bool) {
-	if s.laid == nil || s.width != width || strings.TrimSpace(s.text.String()+s.redact(s.word)) != strings.TrimSpace(text) {
+	if s.laid == nil || s.width != width || strings.TrimSpace(s.text.String()+s.redact(s.word.String())) != strings.TrimSpace(text) {
 		return nil, false
 	}
-	return slices.Concat(s.lines, s.laid.Write(s.redact(s.word)), s.laid.Close()), true
+	return slices.Concat(s.lines, s.laid.Write(s.redact(s.word.String())), s.laid.Close()), true
 }

@@ -221,7 +221,7 @@ func (o *Options) runPlain(ctx context.Context, why string) error {
 	}
 	interrupts, back := interruptions()
 	defer back()
-	_, err = plain.Run(ctx, plain.Options{
+	err = plain.Run(ctx, plain.Options{
 		Project: e.project, Name: e.project.name(), Why: why,
 		In: h.Stdin, Out: h.Plain(h.Stdout), Terminal: h.StdinIsTerminal && h.StdoutIsTerminal, Width: h.Width,
 		Interrupts: interrupts, Redact: h.Secrets.Redact,

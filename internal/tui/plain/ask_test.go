@@ -182,8 +182,8 @@ func TestQuestions(t *testing.T) {
 		c.enter("yes", "20", "allow")
 		time.Sleep(time.Second)
 		out := c.end()
-		if !yes || c.result.Status != event.StatusCompleted {
-			t.Errorf("%t, %+v", yes, c.result)
+		if !yes {
+			t.Error("the yes did not count")
 		}
 		testkit.Golden(t, "questions.golden", out)
 	})
@@ -215,8 +215,8 @@ func TestNothingAfterApproval(t *testing.T) {
 		}
 		c.enter("allow")
 		time.Sleep(time.Second)
-		if out := c.end(); strings.Count(out, "approval: Allow this command? ls") != 200 || c.result.Status != event.StatusCompleted {
-			t.Errorf("%+v:\n%s", c.result, out)
+		if out := c.end(); strings.Count(out, "approval: Allow this command? ls") != 200 || !strings.Contains(out, "Done: completed") {
+			t.Errorf("%s", out)
 		}
 	})
 }

@@ -209,7 +209,7 @@ func (s *session) open(id string) error {
 	if err := s.load(); err != nil {
 		return err
 	}
-	s.result.Job = s.job
+	s.last = s.job
 	if err := s.transcript(shownRows); err != nil {
 		return err
 	}
@@ -291,8 +291,8 @@ func (s *session) remove(named string) error {
 				s.job = ""
 				s.forget()
 			}
-			if s.result.Job == j.ID {
-				s.result.Job = ""
+			if s.last == j.ID {
+				s.last = ""
 			}
 			s.say("Note", "job "+short(j.ID)+" is deleted")
 			return nil

@@ -162,7 +162,6 @@ type console struct {
 	in         *io.PipeWriter
 	interrupts chan struct{}
 	done       chan struct{}
-	result     Result
 	err        error
 	flushed    int
 }
@@ -191,7 +190,7 @@ func start(t *testing.T, opts Options) *console {
 	}
 	go func() {
 		defer close(c.done)
-		c.result, c.err = Run(t.Context(), opts)
+		c.err = Run(t.Context(), opts)
 	}()
 	synctest.Wait()
 	return c

@@ -25,7 +25,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/tui"
 )
 
@@ -57,15 +56,8 @@ type Options struct {
 	Job    string // to open
 }
 
-// A Result says how the program was left.
-type Result struct {
-	Job    string       // the last one that was used; empty if there was none
-	Status event.Status // with which its last Run here ended; empty if it did not run here
-	Err    error        // of that, instead of a status
-}
-
 // Run works until the user quits, the input ends or ctx is done.
-func Run(ctx context.Context, opts Options) (Result, error) {
+func Run(ctx context.Context, opts Options) error {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
@@ -85,7 +77,7 @@ func Run(ctx context.Context, opts Options) (Result, error) {
 	if s.out.err != nil {
 		err = s.out.err
 	}
-	return s.result, err
+	return err
 }
 
 // errQuit ends the session.

@@ -64,9 +64,6 @@ func TestConversation(t *testing.T) {
 		if got := p.calls[len(p.calls)-1]; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if c.result.Job != "job1abcdef" || c.result.Status != event.StatusCompleted {
-			t.Errorf("%+v", c.result)
-		}
 	})
 }
 
@@ -145,8 +142,8 @@ func TestWithoutTerminal(t *testing.T) {
 		synctest.Wait()
 		got := c.end()
 		testkit.Golden(t, "pipe.golden", got)
-		if allowed == nil || c.result.Status != event.StatusStoppedByApproval {
-			t.Errorf("approved: %v, %+v", allowed, c.result)
+		if allowed == nil {
+			t.Error("it was approved")
 		}
 		if strings.Contains(got, "<bell>") {
 			t.Error("there is a bell where there is no terminal")
@@ -177,9 +174,6 @@ func TestStop(t *testing.T) {
 		c.interrupts <- struct{}{}
 		c.interrupts <- struct{}{}
 		testkit.Golden(t, "stop.golden", c.wait())
-		if c.result.Status != event.StatusStoppedByInterrupt {
-			t.Errorf("%+v", c.result)
-		}
 	})
 }
 

@@ -17,13 +17,13 @@ import (
 
 // A session is what happens from the first line to the last, in one goroutine.
 type session struct {
-	ctx    context.Context
-	opts   Options
-	out    *output
-	typed  chan line
-	stop   chan struct{} // closed at the end
-	asker  *asker
-	result Result
+	ctx   context.Context
+	opts  Options
+	out   *output
+	typed chan line
+	stop  chan struct{} // closed at the end
+	asker *asker
+	last  string // the job that was used last; empty if there was none
 
 	expert  string // to which the next message goes
 	speaker string // the coordinator of the open job
@@ -343,8 +343,8 @@ func (s *session) leave() error {
 
 // farewell says how to continue.
 func (s *session) farewell() {
-	if s.result.Job != "" {
-		s.say("Resume", s.opts.Project.Resume(s.result.Job))
+	if s.last != "" {
+		s.say("Resume", s.opts.Project.Resume(s.last))
 	}
 }
 

@@ -122,7 +122,7 @@ func (s *session) take(t told) {
 		s.job = e.JobID
 	}
 	if !s.follows {
-		s.result = Result{Job: s.job}
+		s.last = s.job
 	}
 	changes := s.fold(e)
 	if status, ok := e.EndStatus(); ok && s.depthOf(e.RunID) == 0 && status != event.StatusStoppedByDelegate {
@@ -212,7 +212,7 @@ func (s *session) over(err error) {
 		s.reportEnd(err, w)
 		return
 	}
-	s.result = Result{Job: s.job, Status: w.status, Err: err}
+	s.last = s.job
 	s.reportEnd(err, w)
 	if err != nil || w.stopped || s.waitsForAnswer() {
 		for _, text := range s.queue { // they were written for another state of the job
