@@ -51,6 +51,14 @@ func Render(a *event.Approval, redact func(string) string) View {
 	return r.view
 }
 
+// Scopes returns for how long a user can allow a request, the shortest first.
+func Scopes(a *event.Approval) []string {
+	if a.Once || a.Effect.Kind == event.PlanEffect {
+		return []string{event.ScopeOnce}
+	}
+	return []string{event.ScopeOnce, event.ScopeJob, event.ScopeProject}
+}
+
 func title(kind event.EffectKind) string {
 	switch kind {
 	case event.CommandEffect:

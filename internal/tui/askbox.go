@@ -71,17 +71,22 @@ func newAskBox(c *chat, a *ask) *askBox {
 }
 
 // offers are the answers that allow a call.
-func offers(a *event.Approval) []offer {
-	allow := func(scope string) reply { return reply{answer: event.Answer{Allow: true, Scope: scope}} }
-	switch {
-	case a.Effect.Kind == event.PlanEffect:
-		return []offer{{"y", "accept", allow(event.ScopeOnce)}}
-	case a.Effect.Kind == event.PathEffect && !a.Once:
-		return []offer{{"y", "this Run", allow(event.ScopeOnce)}, {"a", "this job", allow(event.ScopeJob)}}
-	case a.Once:
-		return []offer{{"y", "once", allow(event.ScopeOnce)}}
+func offers(a *event.Approval) (all []offer) {
+	for _, scope := range approval.Scopes(a) {
+		o := offer{"y", "once", reply{answer: event.Answer{Allow: true, Scope: scope}}}
+		switch {
+		case scope == event.ScopeJob:
+			o.key, o.text = "a", "this job"
+		case scope == event.ScopeProject:
+			o.key, o.text = "p", "this project"
+		case a.Effect.Kind == event.PlanEffect:
+			o.text = "accept"
+		case a.Effect.Kind == event.PathEffect: // it is too late for the call that asked
+			o.text = "this Run"
+		}
+		all = append(all, o)
 	}
-	return []offer{{"y", "once", allow(event.ScopeOnce)}, {"a", "this job", allow(event.ScopeJob)}}
+	return all
 }
 
 // isQuestion reports whether an Expert asks, which is answered by typing.

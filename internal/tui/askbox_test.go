@@ -205,6 +205,7 @@ func TestApprovalIsAnswered(t *testing.T) {
 	}{
 		"once":             {nil, []string{"y"}, event.Answer{Allow: true, Scope: event.ScopeOnce}},
 		"for the job":      {nil, []string{"a"}, event.Answer{Allow: true, Scope: event.ScopeJob}},
+		"for the project":  {nil, []string{"p"}, event.Answer{Allow: true, Scope: event.ScopeProject}},
 		"no":               {nil, []string{"n", "enter"}, event.Answer{}},
 		"no, with reason":  {nil, []string{"n", "k", "e", "e", "p", "enter"}, event.Answer{Reason: "keep"}},
 		"no, after all":    {nil, []string{"n", "x", "esc", "y"}, event.Answer{Allow: true, Scope: event.ScopeOnce}},

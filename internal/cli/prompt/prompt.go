@@ -56,15 +56,21 @@ type Offer struct {
 	Answer event.Answer
 }
 
-// Offers returns the scopes that a user can always choose.
-func Offers(a *event.Approval) []Offer {
-	if a.Once || a.Effect.Kind == event.PlanEffect {
-		return nil
+// Offers returns the scopes longer than once that a user can always choose.
+func Offers(a *event.Approval) (all []Offer) {
+	for _, scope := range approval.Scopes(a) {
+		o := Offer{Answer: event.Answer{Allow: true, Scope: scope}}
+		switch scope {
+		case event.ScopeOnce:
+			continue
+		case event.ScopeJob:
+			o.Key, o.Text = 'a', "allow for this job"
+		case event.ScopeProject:
+			o.Key, o.Text = 'p', "allow for this project"
+		}
+		all = append(all, o)
 	}
-	return []Offer{
-		{Key: 'a', Text: "allow for this job", Answer: event.Answer{Allow: true, Scope: event.ScopeJob}},
-		{Key: 'p', Text: "allow for this project", Answer: event.Answer{Allow: true, Scope: event.ScopeProject}},
-	}
+	return all
 }
 
 // A console is the terminal.

@@ -157,15 +157,26 @@ func (s *session) showApproval(q *ask) {
 	s.say("Approval", strings.Join(text, "\n"))
 }
 
-// words are those that allow a request, and for how long.
-func words(a *event.Approval) []string {
-	switch {
-	case a.Once || a.Effect.Kind == event.PlanEffect:
-		return []string{`"allow"`}
-	case a.Effect.Kind == event.PathEffect:
-		return []string{`"allow" for this Run`, `"allow job" for this job`, `"allow project" for this project`}
+// words are those that allow a request, by scope.
+var words = map[string]string{event.ScopeOnce: "allow", event.ScopeJob: "allow job", event.ScopeProject: "allow project"}
+
+// hints say which words allow a request, and for how long.
+func hints(a *event.Approval) (all []string) {
+	for _, scope := range approval.Scopes(a) {
+		hint := `"` + words[scope] + `"`
+		switch {
+		case scope == event.ScopeJob:
+			hint += " for this job"
+		case scope == event.ScopeProject:
+			hint += " for this project"
+		case a.Effect.Kind == event.PathEffect: // it is too late for the call that asked
+			hint += " for this Run"
+		case a.Effect.Kind != event.PlanEffect && !a.Once:
+			hint += " for this time"
+		}
+		all = append(all, hint)
 	}
-	return []string{`"allow" for this time`, `"allow job" for this job`, `"allow project" for this project`}
+	return all
 }
 
 // showQuestion shows a question of an Expert as a row of the transcript.
@@ -245,7 +256,7 @@ func (q *ask) how() string {
 	if q.confirm != "" {
 		return "type yes or no"
 	}
-	return "type " + strings.Join(words(q.request.Approval), ", ") + `, "deny" or "deny" and a reason, or "later"`
+	return "type " + strings.Join(hints(q.request.Approval), ", ") + `, "deny" or "deny" and a reason, or "later"`
 }
 
 // verdict reads an answer to an approval. Only whole words count.
@@ -253,13 +264,10 @@ func (s *session) verdict(q *ask, text string) (reply, bool) {
 	if q.confirm != "" {
 		return reply{yes: text == "yes"}, text == "yes" || text == "no"
 	}
-	a := q.request.Approval
-	scopes := map[string]string{"allow": event.ScopeOnce}
-	if !a.Once && a.Effect.Kind != event.PlanEffect {
-		scopes["allow job"], scopes["allow project"] = event.ScopeJob, event.ScopeProject
-	}
-	if scope, ok := scopes[strings.Join(strings.Fields(text), " ")]; ok {
-		return reply{answer: event.Answer{Allow: true, Scope: scope}}, true
+	for _, scope := range approval.Scopes(q.request.Approval) {
+		if strings.Join(strings.Fields(text), " ") == words[scope] {
+			return reply{answer: event.Answer{Allow: true, Scope: scope}}, true
+		}
 	}
 	switch word, reason, _ := strings.Cut(text, " "); {
 	case word == "deny":

@@ -144,7 +144,7 @@ func TestOfferedWords(t *testing.T) {
 	for _, kind := range []event.EffectKind{event.CommandEffect, event.PathEffect, event.PlanEffect} {
 		for _, once := range []bool{false, true} {
 			q := &ask{request: event.Request{Approval: &event.Approval{ApprovalRequested: event.ApprovalRequested{Effect: event.Effect{Kind: kind}, Once: once}}}}
-			for _, offered := range words(q.request.Approval) {
+			for _, offered := range hints(q.request.Approval) {
 				word := strings.Split(offered, `"`)[1]
 				if r, ok := new(session).verdict(q, word); !ok || !r.answer.Allow {
 					t.Errorf("%v, once %t: %q is offered, and does not count", kind, once, word)
