@@ -41,9 +41,9 @@ func (h *history) add(text string) {
 	h.entries = h.entries[max(0, len(h.entries)-maxHistory):]
 }
 
-// Older shows the input that was sent before, and reports whether there is one. The cursor is in the
+// older shows the input that was sent before, and reports whether there is one. The cursor is in the
 // first row, so that the next Up goes further back.
-func (e *Editor) Older() bool {
+func (e *Editor) older() bool {
 	if !e.visit(e.past.back + 1) {
 		return false
 	}
@@ -55,8 +55,8 @@ func (e *Editor) Older() bool {
 	return true
 }
 
-// Newer shows the input that was sent after, or the one that was not sent yet.
-func (e *Editor) Newer() bool {
+// newer shows the input that was sent after, or the one that was not sent yet.
+func (e *Editor) newer() bool {
 	if !e.visit(e.past.back - 1) {
 		return false
 	}

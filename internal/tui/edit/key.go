@@ -25,9 +25,9 @@ func (e *Editor) Key(name string) bool {
 	}
 	switch name {
 	case "up":
-		return e.Up() || e.Older()
+		return e.Up() || e.older()
 	case "down":
-		return e.Down() || e.Newer()
+		return e.Down() || e.newer()
 	case "alt+enter", "shift+enter", "ctrl+j":
 		return e.Newline() == nil
 	}
@@ -63,23 +63,23 @@ func (e *Editor) command(name string) func() {
 	case "ctrl+end":
 		return e.Finish
 	case "ctrl+left", "alt+left", "alt+b":
-		return e.WordLeft
+		return e.wordLeft
 	case "ctrl+right", "alt+right", "alt+f":
-		return e.WordRight
+		return e.wordRight
 	case "backspace", "ctrl+h", "shift+backspace":
 		return e.Backspace
 	case "delete", "ctrl+d":
 		return e.Delete
 	case "ctrl+w":
-		return e.DeleteWord
+		return e.deleteWord
 	case "alt+backspace", "ctrl+backspace":
-		return e.DeleteWordLeft
+		return e.deleteWordLeft
 	case "alt+d", "alt+delete", "ctrl+delete":
-		return e.DeleteWordRight
+		return e.deleteWordRight
 	case "ctrl+k":
-		return e.DeleteToEnd
+		return e.deleteToEnd
 	case "ctrl+u":
-		return e.DeleteToStart
+		return e.deleteToStart
 	case "ctrl+r":
 		return e.Search
 	}

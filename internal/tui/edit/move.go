@@ -76,11 +76,11 @@ func (e *Editor) Start() { e.moveTo(0) }
 // Finish moves to the end of the text.
 func (e *Editor) Finish() { e.moveTo(len(e.text)) }
 
-// WordLeft moves to the beginning of a word.
-func (e *Editor) WordLeft() { e.moveTo(e.wordBegin(isWord)) }
+// wordLeft moves to the beginning of a word.
+func (e *Editor) wordLeft() { e.moveTo(e.wordBegin(isWord)) }
 
-// WordRight moves to the end of a word.
-func (e *Editor) WordRight() { e.moveTo(e.wordEnd()) }
+// wordRight moves to the end of a word.
+func (e *Editor) wordRight() { e.moveTo(e.wordEnd()) }
 
 // Backspace removes the unit before the cursor.
 func (e *Editor) Backspace() { e.replace(e.previous(), e.cursor, "") }
@@ -88,17 +88,17 @@ func (e *Editor) Backspace() { e.replace(e.previous(), e.cursor, "") }
 // Delete removes the unit at the cursor.
 func (e *Editor) Delete() { e.replace(e.cursor, e.next(), "") }
 
-// DeleteWord removes what is before the cursor, up to a blank.
-func (e *Editor) DeleteWord() { e.replace(e.wordBegin(isNotBlank), e.cursor, "") }
+// deleteWord removes what is before the cursor, up to a blank.
+func (e *Editor) deleteWord() { e.replace(e.wordBegin(isNotBlank), e.cursor, "") }
 
-// DeleteWordLeft removes what is before the cursor, to the beginning of a word.
-func (e *Editor) DeleteWordLeft() { e.replace(e.wordBegin(isWord), e.cursor, "") }
+// deleteWordLeft removes what is before the cursor, to the beginning of a word.
+func (e *Editor) deleteWordLeft() { e.replace(e.wordBegin(isWord), e.cursor, "") }
 
-// DeleteWordRight removes what is at the cursor, to the end of a word.
-func (e *Editor) DeleteWordRight() { e.replace(e.cursor, e.wordEnd(), "") }
+// deleteWordRight removes what is at the cursor, to the end of a word.
+func (e *Editor) deleteWordRight() { e.replace(e.cursor, e.wordEnd(), "") }
 
-// DeleteToEnd removes the rest of the line. At its end, it removes the line feed.
-func (e *Editor) DeleteToEnd() {
+// deleteToEnd removes the rest of the line. At its end, it removes the line feed.
+func (e *Editor) deleteToEnd() {
 	if end := e.lineEnd(e.cursor); end > e.cursor {
 		e.replace(e.cursor, end, "")
 		return
@@ -106,8 +106,8 @@ func (e *Editor) DeleteToEnd() {
 	e.Delete()
 }
 
-// DeleteToStart removes the line before the cursor. At its beginning, it removes the line feed.
-func (e *Editor) DeleteToStart() {
+// deleteToStart removes the line before the cursor. At its beginning, it removes the line feed.
+func (e *Editor) deleteToStart() {
 	if begin := e.lineStart(e.cursor); begin < e.cursor {
 		e.replace(begin, e.cursor, "")
 		return

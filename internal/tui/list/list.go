@@ -93,9 +93,9 @@ func (l *List) Select(id string) {
 // Filter returns what items must contain.
 func (l *List) Filter() string { return l.filter }
 
-// SetFilter shows the items that contain all words of a text, in any letter case. The selected item
+// setFilter shows the items that contain all words of a text, in any letter case. The selected item
 // stays selected if it passes, else the first one is.
-func (l *List) SetFilter(filter string) {
+func (l *List) setFilter(filter string) {
 	id, selected := l.ID()
 	narrower := l.passed
 	if l.filter == "" || !strings.HasPrefix(filter, l.filter) {
@@ -149,7 +149,7 @@ func (l *List) Move(by int) {
 func (l *List) clamp() { l.at = max(min(l.at, l.Len()-1), 0) }
 
 // Type adds to the filter.
-func (l *List) Type(text string) { l.SetFilter(l.filter + text) }
+func (l *List) Type(text string) { l.setFilter(l.filter + text) }
 
 // Key does what a key says, by the name that the terminal library gives it, and reports whether the
 // key means something here.
@@ -176,12 +176,12 @@ func (l *List) Key(name string) bool {
 		for i := range l.filter {
 			end = i
 		}
-		l.SetFilter(l.filter[:end])
+		l.setFilter(l.filter[:end])
 	case "esc", "ctrl+u":
 		if l.filter == "" {
 			return false
 		}
-		l.SetFilter("")
+		l.setFilter("")
 	default:
 		return false
 	}

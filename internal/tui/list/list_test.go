@@ -147,10 +147,10 @@ func TestFilterNarrows(t *testing.T) {
 		t.Errorf("%d items were looked at, and %d passed before", s.read, passed)
 	}
 	want := l.Len()
-	if l.SetFilter(""); l.Len() != 1000 {
+	if l.setFilter(""); l.Len() != 1000 {
 		t.Errorf("%d items without a filter", l.Len())
 	}
-	if l.SetFilter("99"); l.Len() != want {
+	if l.setFilter("99"); l.Len() != want {
 		t.Errorf("%d items at once, %d one by one", l.Len(), want)
 	}
 }

@@ -157,8 +157,8 @@ func (p *Pager) settle() place {
 	return p.top
 }
 
-// Scroll moves by so many lines: down, or up if it is less than 0. At the end, the pager follows it.
-func (p *Pager) Scroll(lines int) {
+// scroll moves by so many lines: down, or up if it is less than 0. At the end, the pager follows it.
+func (p *Pager) scroll(lines int) {
 	top := p.settle()
 	if lines < 0 {
 		p.jump(p.up(top, -lines))
@@ -191,21 +191,21 @@ func (p *Pager) Following() bool { return !p.away }
 func (p *Pager) Key(name string) bool {
 	switch name {
 	case "pgup":
-		p.Scroll(-max(p.page()-1, 1))
+		p.scroll(-max(p.page()-1, 1))
 	case "pgdown":
-		p.Scroll(max(p.page()-1, 1))
+		p.scroll(max(p.page()-1, 1))
 	case "shift+up":
-		p.Scroll(-1)
+		p.scroll(-1)
 	case "shift+down":
-		p.Scroll(1)
+		p.scroll(1)
 	case "home":
 		p.Home()
 	case "end":
 		p.End()
 	case "ctrl+up":
-		p.SelectAbove()
+		p.selectAbove()
 	case "ctrl+down":
-		p.SelectBelow()
+		p.selectBelow()
 	default:
 		return false
 	}

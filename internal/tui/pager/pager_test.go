@@ -103,7 +103,7 @@ func TestFollow(t *testing.T) {
 	expect(t, p, "with another row", " row 2/   of 2/ new")
 	p.Put("3", text{"new\nand more", nil})
 	expect(t, p, "with a longer row", "   of 2/ new/ and more")
-	p.Scroll(-2)
+	p.scroll(-2)
 	expect(t, p, "scrolled", "   of 1/ row 2/   of 2")
 	p.Put("4", text{"last", nil})
 	p.Put("0", text{"first\nhas\nthree", nil})
@@ -114,7 +114,7 @@ func TestFollow(t *testing.T) {
 	}
 	p.Put("1", text{"short", nil})
 	expect(t, p, "with the first line gone", " short/ row 2/   of 2")
-	p.Scroll(100)
+	p.scroll(100)
 	expect(t, p, "at the end", " new/ and more/ last")
 	if p.Clear(); screen(p, 20, 3) != "" || !p.Following() || p.Len() != 0 {
 		t.Error("rows are left")
@@ -127,7 +127,7 @@ func TestResize(t *testing.T) {
 		p.Put(fmt.Sprint(i), text{fmt.Sprintf("row %d has so many words", i), nil})
 	}
 	p.Render(40, 3, paint.Palette{})
-	p.Scroll(-1)
+	p.scroll(-1)
 	for _, tt := range []struct {
 		width, height int
 		want          string
@@ -173,7 +173,7 @@ func TestSelect(t *testing.T) {
 		}
 	}
 	p.Deselect()
-	p.SelectBelow()
+	p.selectBelow()
 	if id, _ := p.Selected(); id != "0" {
 		t.Errorf("%s is selected below", id)
 	}
@@ -181,17 +181,17 @@ func TestSelect(t *testing.T) {
 	p.End()
 	p.Deselect()
 	p.Render(20, 3, paint.Palette{})
-	p.SelectAbove()
+	p.selectAbove()
 	p.Put("new", text{"new", nil})
 	expect(t, p, "with a new row", "   of 2/|row 3/|  of 3")
 	// Of a row that is taller than the screen the beginning is visible.
 	p.Put("tall", text{"a\nb\nc\nd", nil})
-	p.SelectBelow()
-	p.SelectBelow()
+	p.selectBelow()
+	p.selectBelow()
 	expect(t, p, "tall", "|a/|b/|c")
 	empty := &Pager{}
-	empty.SelectAbove()
-	empty.SelectBelow()
+	empty.selectAbove()
+	empty.selectBelow()
 	if id, ok := empty.Selected(); ok {
 		t.Errorf("%q is selected of nothing", id)
 	}

@@ -21,9 +21,9 @@ func TestRemove(t *testing.T) {
 		}
 		width, height := 20, rapid.IntRange(1, 10).Draw(t, "height")
 		p.Render(width, height, paint.Palette{})
-		p.Scroll(-rapid.IntRange(0, 20).Draw(t, "up"))
+		p.scroll(-rapid.IntRange(0, 20).Draw(t, "up"))
 		for range rapid.IntRange(0, 3).Draw(t, "selections") {
-			p.SelectAbove()
+			p.selectAbove()
 		}
 		selected, _ := p.Selected()
 		for range rapid.IntRange(1, 5).Draw(t, "removals") {

@@ -11,11 +11,11 @@ func (p *Pager) Selected() (id string, ok bool) {
 // Deselect selects no row.
 func (p *Pager) Deselect() { p.selected = 0 }
 
-// SelectAbove selects the row above, or the last visible one if none is selected.
-func (p *Pager) SelectAbove() { p.choose(-1) }
+// selectAbove selects the row above, or the last visible one if none is selected.
+func (p *Pager) selectAbove() { p.choose(-1) }
 
-// SelectBelow selects the row below, or the first visible one if none is selected.
-func (p *Pager) SelectBelow() { p.choose(1) }
+// selectBelow selects the row below, or the first visible one if none is selected.
+func (p *Pager) selectBelow() { p.choose(1) }
 
 // choose selects a row that has lines. Those without are not visible.
 func (p *Pager) choose(by int) {
