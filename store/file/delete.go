@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/filelock"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -62,7 +63,7 @@ func (s *Store) Delete(ctx context.Context, jobID string, at time.Time) (err err
 	}
 	defer root.Close()
 	// First: a note about a job that is still there does less harm than a job that is gone without one.
-	if err := s.noteDeletion(root, Deletion{ID: jobID, Seq: last.Seq, Digest: last.Digest, At: at.UTC()}); err != nil {
+	if err := s.noteDeletion(ctx, root, Deletion{ID: jobID, Seq: last.Seq, Digest: last.Digest, At: at.UTC()}); err != nil {
 		return fmt.Errorf("note in %s that job %s is deleted: %w", deletedLog, jobID, err)
 	}
 	return s.discard(root, jobID)
@@ -117,7 +118,7 @@ func lastRecord(f *os.File) (store.Head, bool) {
 }
 
 // noteDeletion appends a line to deleted.jsonl.
-func (s *Store) noteDeletion(root *os.Root, d Deletion) error {
+func (s *Store) noteDeletion(ctx context.Context, root *os.Root, d Deletion) error {
 	line, err := json.Marshal(d)
 	if err != nil {
 		return err
@@ -126,14 +127,18 @@ func (s *Store) noteDeletion(root *os.Root, d Deletion) error {
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
+	err = filelock.Wait(ctx, f) // a line that another process is writing is not one that was torn
+	var info fs.FileInfo
+	if err == nil {
+		info, err = f.Stat()
+	}
 	if err == nil && info.Size() > 0 {
 		var end [1]byte
 		if _, err = f.ReadAt(end[:], info.Size()-1); err == nil && end[0] != '\n' {
 			line = append([]byte{'\n'}, line...) // a power cut tore the last one
 		}
 	}
-	if err == nil { // one write, so that two processes do not mix their lines
+	if err == nil {
 		_, err = s.disk.write(deletedLog, append(line, '\n'), f.Write)
 	}
 	if err == nil {
