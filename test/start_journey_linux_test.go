@@ -181,25 +181,23 @@ func (j *journey) travel() {
 	j.open()
 }
 
-// press types a key until the screen shows that it counted. The program drops keys that come before a
-// person can have read a question.
+// apart is more than the time that must lie between a key that decides something and other keys.
+const apart = 400 * time.Millisecond
+
+// press types a key alone, and waits for what it does. On a busy machine the program can read it together
+// with the key before, and then asks for it again.
 func (j *journey) press(key, what string, holds func(screen.Screen) bool) {
 	j.t.Helper()
-	for range 60 {
+	const refused = "that was too soon"
+	for {
+		time.Sleep(apart)
 		j.term.Send(key)
-		for late := time.After(time.Second); ; {
-			if holds(j.term.Screen()) {
-				return
-			}
-			select {
-			case <-late:
-			case <-time.After(10 * time.Millisecond):
-				continue
-			}
-			break
+		if s := j.term.WaitFor(what, func(s screen.Screen) bool { return s.Contains(refused) || holds(s) }); !s.Contains(refused) {
+			return
 		}
+		j.term.Send(screen.Left) // any key takes the notice away
+		j.term.WaitForGone(refused)
 	}
-	j.t.Fatalf("the key %q does not lead to: %s\n%v", key, what, j.term.Screen())
 }
 
 // focus makes keys go to the question.
@@ -309,7 +307,7 @@ func (j *journey) comeBack() {
 	j.quit()
 }
 
-// open opens the job from the history, and a row of it.
+// open opens the job from the history.
 func (j *journey) open() {
 	j.t.Helper()
 	j.term = j.start()

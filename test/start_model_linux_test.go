@@ -1,6 +1,8 @@
 package test
 
 import (
+	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -42,7 +44,8 @@ func leaveStart(d screen.Driver) {
 	d.WaitFor("the end", func(s screen.Screen) bool { return !s.AltScreen })
 }
 
-// A provider that stalls, retries and fails is seen as that, and a tool that does not end does not hold up the screen.
+// A provider that stalls, retries or fails is seen as that. A tool that does not end does not hold up
+// the screen.
 func TestStartWaitsForModel(t *testing.T) {
 	for name, tt := range slowModels {
 		t.Run(name, func(t *testing.T) {
@@ -72,4 +75,30 @@ func TestStartWaitsForModel(t *testing.T) {
 		term.WaitForText("Now it works.")
 		leaveStart(term)
 	})
+}
+
+// Fifty delegates work at once. The panel has a row for each, and the transcript their answers.
+func TestStartManyDelegates(t *testing.T) {
+	const many = 50
+	config := "[experts.lead]\ninstruction = \"Plan.\"\ndelegates = [\"finder\"]\n[experts.finder]\ndescription = \"finds\"\ninstruction = \"Find.\"\n"
+	cassette := "[[turn]]\nexpert = \"lead\"\n"
+	for i := range many {
+		cassette += fmt.Sprintf("[[turn.call]]\ntool = \"finder\"\nargs = { query = \"Place %d\" }\n", i)
+	}
+	cassette += "[[turn]]\nexpert = \"finder\"" + waits + "[[turn]]\nexpert = \"finder\"\ntext = \"Found it.\"\n[[turn]]\nexpert = \"lead\"\ntext = \"All are found.\"\n"
+	s := newSession(t, config, cassette)
+	s.env = append(s.env, "PERSTACK_TEST_FIXED=") // a reproducible job runs one delegate after the other
+	term := screen.Start(t, s.command("lead", "Find fifty places", "--max-parallel=50", "--max-steps=200"), 120, 40)
+	term.WaitFor("a panel full of delegates", func(s screen.Screen) bool { return strings.Count(s.Text(), "> finder") >= 30 })
+	term.Send("a message") // the keyboard is not held up
+	term.WaitForText("> a message")
+	s.write("continue", "")
+	term.WaitForText("All are found.")
+	leaveStart(term)
+	log := exec.Command("perstack", "log", "--latest", "--take=0")
+	log.Dir, log.Env = s.dir, s.env
+	out, err := log.CombinedOutput()
+	if n := strings.Count(string(out), "Found it."); err != nil || n != many {
+		t.Errorf("%v, %d of %d answers:\n%s", err, n, many, out)
+	}
 }

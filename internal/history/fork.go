@@ -14,11 +14,19 @@ import (
 // Fork copies a job up to one of its records to a new job. A job has one writer, so a branch of a job
 // that another process runs is a job of its own. Both have the same checkpoints up to there.
 //
-// What sealer has not sealed is not copied: the new job is sealed by it. A Sealer that trusts copies
-// everything, and a nil one seals nothing.
-func Fork(ctx context.Context, s *file.Store, sealer *store.Sealer, jobID, newID string, last int64) (err error) {
-	if err := checkUpTo(ctx, s, sealer, jobID, last); err != nil {
+// Fork seals the copy with sealer, and refuses records that sealer has not sealed: else another
+// program could have its records sealed by the user. If trusted is set, it copies such records and
+// leaves the copy without a seal, so that whoever continues it has to trust it as well.
+func Fork(ctx context.Context, s *file.Store, sealer *store.Sealer, trusted bool, jobID, newID string, last int64) (err error) {
+	records, err := upTo(ctx, s, jobID, last) // in one reading: what is checked is what is copied
+	if err != nil {
 		return err
+	}
+	if err := checkSeal(sealer, jobID, records); err != nil {
+		if !trusted {
+			return err
+		}
+		sealer = nil
 	}
 	journal, err := s.WithSeal(sealer).Open(ctx, newID)
 	if err != nil {
@@ -29,45 +37,39 @@ func Fork(ctx context.Context, s *file.Store, sealer *store.Sealer, jobID, newID
 			err = errors.Join(err, s.Delete(context.WithoutCancel(ctx), newID, time.Now())) // half a job is of no use
 		}
 	}()
-	return upTo(ctx, s, jobID, last, func(r store.Record) error {
+	for _, r := range records {
 		e := r.Event
 		e.JobID = newID
-		_, err := journal.Append(ctx, e)
-		return err
-	})
-}
-
-// checkUpTo checks the seal of a record, which is about all before it, too.
-func checkUpTo(ctx context.Context, s *file.Store, sealer *store.Sealer, jobID string, last int64) error {
-	project, reached := "", store.Record{}
-	err := upTo(ctx, s, jobID, last, func(r store.Record) error {
-		if r.Project != "" {
-			project = r.Project
-		}
-		reached = r
-		return nil
-	})
-	if err == nil && reached.Seq != last {
-		err = fmt.Errorf("job %s has %d records, and no record %d", jobID, reached.Seq, last)
-	}
-	if err != nil {
-		return err
-	}
-	return sealer.Check(store.ChainAt(jobID, project, reached), nil)
-}
-
-// upTo calls f with the records of a job up to one of them.
-func upTo(ctx context.Context, s store.Store, jobID string, last int64, f func(store.Record) error) error {
-	for r, err := range s.Read(ctx, jobID, 0) {
-		if errors.Is(err, event.ErrUnknownType) {
-			err = fmt.Errorf("a newer perstack wrote record %d, so the job cannot be copied: %w", r.Seq, err)
-		}
-		if err == nil {
-			err = f(r)
-		}
-		if err != nil || r.Seq == last {
+		if _, err := journal.Append(ctx, e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkSeal checks the seal of the last record. The chain of digests covers the records before it.
+func checkSeal(sealer *store.Sealer, jobID string, records []store.Record) error {
+	project := ""
+	for _, r := range records {
+		if r.Project != "" {
+			project = r.Project
+		}
+	}
+	return sealer.Check(store.ChainAt(jobID, project, records[len(records)-1]), nil)
+}
+
+// upTo returns the records of a job up to one of them.
+func upTo(ctx context.Context, s store.Store, jobID string, last int64) (records []store.Record, err error) {
+	for r, err := range s.Read(ctx, jobID, 0) {
+		if errors.Is(err, event.ErrUnknownType) {
+			err = fmt.Errorf("a newer perstack wrote record %d, so the job cannot be copied: %w", r.Seq, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if records = append(records, r); r.Seq == last {
+			return records, nil
+		}
+	}
+	return nil, fmt.Errorf("job %s has %d records, and no record %d", jobID, len(records), last)
 }

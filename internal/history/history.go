@@ -161,7 +161,8 @@ func Find(ctx context.Context, s store.Store, kind Kind, jobID, text string) (in
 					}
 					break
 				}
-				if strings.HasPrefix(found, text) {
+				// A job and a copy of it have the same checkpoints: the newer one counts.
+				if _, known := of[found]; !known && strings.HasPrefix(found, text) {
 					of[found] = info.ID
 				}
 				if !yield(found) {

@@ -210,9 +210,17 @@ func (b *askBox) scroll(by int) { b.top = max(min(b.top+by, len(b.lines)-b.page)
 
 // focus makes keys count, if the question can have been read.
 func (b *askBox) focus() {
-	if b.isRead() && b.c.p.sinceKey() >= keyPause {
-		b.focused = true
+	k := key{name: "tab"}
+	b.focused = b.wasRead(k) && b.c.p.isAlone(k)
+}
+
+// wasRead is isRead for a key that is about the question. It tells the user if the key came too soon.
+func (b *askBox) wasRead(k key) bool {
+	if !b.isRead() {
+		b.c.p.say("that was too soon after the question: press %s again", keyLabel(k.name))
+		return false
 	}
+	return true
 }
 
 // render draws the question in at most height lines. The last return values are where the cursor is.
@@ -263,7 +271,17 @@ func (b *askBox) keys(width int) paint.Line {
 			items = append(items, o.key+" "+o.text)
 		}
 	}
-	return paint.Cut(paint.Text("   "+strings.Join(append(items, "n no", "d detail", "Esc back"), "  "), paint.Bold), width)
+	line := func() string { return "   " + strings.Join(items, "  ") }
+	items = append(items, "n no", "d detail", "Esc back")
+	for least := len(items) - 2; paint.TextWidth(line()) > width && len(items) > least; { // help has the others
+		items = items[:len(items)-1]
+	}
+	if paint.TextWidth(line()) > width {
+		for i := range items {
+			items[i] = strings.Replace(items[i], " this ", " ", 1)
+		}
+	}
+	return paint.Cut(paint.Text(line(), paint.Bold), width)
 }
 
 // short draws a question that is not focused.

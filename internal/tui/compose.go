@@ -180,8 +180,8 @@ func (c *chat) submit() tea.Cmd {
 		return c.resume()
 	}
 	if a != nil && a.isQuestion() && c.answering {
-		if !a.isRead() {
-			return nil // the user can not have seen it
+		if !a.wasRead(key{name: "enter"}) {
+			return nil
 		}
 		if c.input.Attachments() > 0 {
 			c.p.fail(errors.New("an answer can have no attachments; Tab sends the message to the job instead"))

@@ -114,7 +114,7 @@ func (c *chat) begin(w *work) context.Context {
 // feed starts what fills the feed, and takes in what comes.
 func (c *chat) feed(pump func()) tea.Cmd {
 	begun := c.work.begun
-	return tea.Batch(func() tea.Msg { close(begun); pump(); return nil }, c.work.feed.next(c.p.ctx))
+	return tea.Batch(caught(func() tea.Msg { close(begun); pump(); return nil }), c.work.feed.next(c.p.ctx))
 }
 
 // take takes in what came of the job.
@@ -143,7 +143,7 @@ func (c *chat) take(b batch) tea.Cmd {
 }
 
 func (c *chat) takeEvent(e event.Event) {
-	if e.JobID != c.jobID && (c.jobID == "" || c.work.runs) { // a branch can be a job of its own
+	if e.JobID != "" && e.JobID != c.jobID && (c.jobID == "" || c.work.runs) { // a branch can be a job of its own
 		c.jobID, c.prefix = e.JobID, ""
 	}
 	c.work.draft = nil
@@ -200,7 +200,7 @@ func (c *chat) await(most time.Duration) {
 	c.work.cancel()
 	select {
 	case <-c.work.begun:
-		c.jobID = cmp.Or(c.jobID, c.work.feed.await(most))
+		c.jobID = cmp.Or(c.work.feed.await(most), c.jobID)
 	default: // it was never started
 	}
 }

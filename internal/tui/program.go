@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -104,6 +105,8 @@ func (p *program) take(msg tea.Msg) tea.Cmd {
 		return p.chat.take(msg)
 	case choice:
 		msg.box.c.settle(msg)
+	case mistake:
+		panic(string(msg))
 	}
 	return nil
 }
@@ -161,7 +164,23 @@ type found func() tea.Cmd
 // Update.
 func (p *program) work(task func(ctx context.Context) (then func() tea.Cmd)) tea.Cmd {
 	p.busy++
-	return func() tea.Msg { return found(task(p.ctx)) }
+	return caught(func() tea.Msg { return found(task(p.ctx)) })
+}
+
+// A mistake is a panic of a command, with its stack. Update repeats it: the library leaves the screen
+// and prints what happened before the program ends. For a command the program would not wait.
+type mistake string
+
+// caught returns a command that reports its panic.
+func caught(cmd tea.Cmd) tea.Cmd {
+	return func() (msg tea.Msg) {
+		defer func() {
+			if r := recover(); r != nil {
+				msg = mistake(fmt.Sprintf("%v\n\n%s", r, debug.Stack()))
+			}
+		}()
+		return cmd()
+	}
 }
 
 // A tickMsg says that the next frame of the spinner is due.

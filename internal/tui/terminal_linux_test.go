@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(shown())
 }
 
-// A user who writes one of these messages makes the program panic: while it draws, in one of its commands, and in
-// a goroutine that only the guard can clean up after.
+// A user who writes one of these messages makes the program panic: in Update, in one of its commands,
+// and in a goroutine, after which only the guard can restore the terminal.
 const (
 	panicInUpdate    = "panic in Update"
 	panicInCommand   = "panic in a command"

@@ -356,8 +356,11 @@ func TestStreamedLongSecret(t *testing.T) {
 	for piece := range slices.Chunk([]byte(secret), 7) {
 		s.add(string(piece))
 	}
+	if got := s.incomplete(); got != "The key is " {
+		t.Errorf("%.100q", got)
+	}
 	s.add(" and more ")
-	if got := s.text.String(); got != "The key is [redacted] and more " {
+	if got := s.incomplete(); got != "The key is [redacted] and more " {
 		t.Errorf("%.100q", got)
 	}
 }

@@ -2,6 +2,7 @@ package start
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -10,14 +11,18 @@ import (
 	"github.com/perstack-go/perstack/internal/tui"
 )
 
-// branchApart turns a branch of a job that another process runs into a job of its own.
+// branchApart turns a branch of a job that another process runs into a job of its own. It leaves other
+// tasks as they are, and those that run.Run refuses.
 func (p *project) branchApart(ctx context.Context, task tui.Task, ask tui.Asker) (tui.Task, error) {
 	if task.Job == "" || task.Checkpoint == "" {
 		return task, nil
 	}
 	info, err := p.journals.FindJob(ctx, task.Job)
 	if err != nil || info.CurrentStatus() != event.JobRunning {
-		return task, err
+		return task, engine.StoreError(err)
+	}
+	if task.RestoreFiles {
+		return task, fmt.Errorf("the files cannot return to a checkpoint while another process works on job %s; wait for it, or branch without the files", task.Job)
 	}
 	h, err := engine.Load(ctx, p.journals, task.Job)
 	if err != nil {
@@ -25,17 +30,14 @@ func (p *project) branchApart(ctx context.Context, task tui.Task, ask tui.Asker)
 	}
 	point, ok := h.At(task.Checkpoint)
 	if !ok {
-		return task, nil // what runs it says so
+		return task, nil
 	}
 	sealer, err := p.history.Sealer()
-	if err != nil {
+	if err != nil || sealer == nil && !p.settings.TrustHistory {
 		return task, err
 	}
-	if p.settings.TrustHistory && sealer != nil {
-		sealer = sealer.Trusting()
-	}
 	branch := p.host.Source.NewID()
-	if err := history.Fork(ctx, p.journals, sealer, task.Job, branch, point.Seq); err != nil {
+	if err := history.Fork(ctx, p.journals, sealer, p.settings.TrustHistory, task.Job, branch, point.Seq); err != nil {
 		return task, host.ExplainSeal(engine.StoreError(err))
 	}
 	ask.Tell("another process runs job " + task.Job + ", so this branch is a job of its own: " + branch)

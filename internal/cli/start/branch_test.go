@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,15 +42,20 @@ text = "Done."
 	other.host.Source = engine.SystemSource() // else both make the same ids
 
 	events := make(chan event.Event)
-	go func() {
+	var running sync.WaitGroup
+	t.Cleanup(running.Wait) // the context of the test has ended then, and the job with it
+	running.Go(func() {
 		defer close(events)
 		for e, err := range p.Run(t.Context(), tui.Task{Expert: "writer", Query: "Wait"}, &asker{}) {
 			if err != nil {
 				t.Error(err)
 			}
-			events <- e
+			select {
+			case events <- e:
+			case <-t.Context().Done():
+			}
 		}
-	}()
+	})
 	var jobID string
 	for e := range events {
 		if jobID = e.JobID; e.StepNumber == 2 && e.Type() == "callTools" {
@@ -70,6 +76,30 @@ text = "Done."
 	points, err := other.Checkpoints(t.Context(), jobID)
 	if err != nil || len(points) != 1 {
 		t.Fatalf("checkpoints of the running job: %+v, %v", points, err)
+	}
+	all := func() (ids []string) {
+		for info, err := range other.journals.Jobs(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, info.ID)
+		}
+		return ids
+	}
+	for name, c := range map[string]struct {
+		task tui.Task
+		want string
+	}{
+		"with the files": {tui.Task{Job: jobID, Checkpoint: points[0].ID, RestoreFiles: true, Query: "Back"}, "cannot return to a checkpoint"},
+		"without a file": {tui.Task{Job: jobID, Checkpoint: points[0].ID, Attachments: []string{"missing.png"}, Query: "See"}, "missing.png"},
+	} {
+		var failed error
+		for _, err := range other.Run(t.Context(), c.task, &asker{}) {
+			failed = err
+		}
+		if ids := all(); failed == nil || !strings.Contains(failed.Error(), c.want) || len(ids) != 1 {
+			t.Errorf("%s: %v; the jobs are %q", name, failed, ids)
+		}
 	}
 	a := &asker{}
 	branch, last := do(t, other, tui.Task{Job: jobID, Checkpoint: points[0].ID, Query: "Another way"}, a)

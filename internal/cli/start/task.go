@@ -28,15 +28,18 @@ func (p *project) Run(ctx context.Context, task tui.Task, ask tui.Asker) iter.Se
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		v := viewer{yield: yield, stop: stop, delegated: make(map[string]bool), began: p.tellJob}
-		task, err := p.branchApart(ctx, task, ask)
+		branch, err := p.branchApart(ctx, task, ask)
 		if err != nil {
 			p.outcome = err
 			yield(event.Event{}, err)
 			return
 		}
-		o := p.options(task)
+		o := p.options(branch)
 		o.View = &run.View{Show: v.show, Ask: ask}
 		p.outcome = run.Run(ctx, o)
+		if branch.Job != task.Job && v.jobID == "" { // it was refused, so the copy has nothing new
+			p.outcome = errors.Join(p.outcome, p.journals.Delete(context.WithoutCancel(ctx), branch.Job, p.host.Source.Now()))
+		}
 		if p.outcome != nil && !v.ended && !v.left {
 			yield(event.Event{}, p.outcome)
 		}
