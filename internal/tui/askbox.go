@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/tui/edit"
 	"github.com/perstack-go/perstack/internal/tui/paint"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // An askBox shows what a job asks, above the input. These things keep a stray key from being an answer:
@@ -208,6 +209,11 @@ func (b *askBox) paste(text string) {
 
 func (b *askBox) scroll(by int) { b.top = max(min(b.top+by, len(b.lines)-b.page), 0) }
 
+// isKey reports whether a text is one of the keys that answer the question.
+func (b *askBox) isKey(text string) bool {
+	return text == "n" || slices.ContainsFunc(b.offer, func(o offer) bool { return o.key == text })
+}
+
 // focus makes keys count, if the question can have been read.
 func (b *askBox) focus() {
 	k := key{name: "tab"}
@@ -264,7 +270,7 @@ func (b *askBox) count() string {
 func (b *askBox) keys(width int) paint.Line {
 	var items []string
 	if rest := len(b.lines) - b.top - b.page; rest > 0 {
-		items = append(items, fmt.Sprintf("Down %d more lines", rest))
+		items = append(items, "Down "+wording.Count(rest, "more line"))
 	}
 	if b.seen {
 		for _, o := range b.offer {
@@ -363,7 +369,9 @@ func (b *askBox) layout(width int) (lines []paint.Line) {
 	for _, r := range b.rows {
 		head, rest := r.Head, r.Rest
 		if r.Text == "" {
-			lines = append(lines, paint.Cut(paint.Text("   "+head, paint.Bold), width))
+			for _, part := range fold(head, max(width-4, 1)) {
+				lines = append(lines, paint.Text("   "+part, paint.Bold))
+			}
 			continue
 		}
 		broken := columns.Break // everything can be seen

@@ -21,6 +21,8 @@ type chat struct {
 	transcript *transcript
 	work       *work   // what is under way; nil if nothing is
 	branch     *branch // where the next message continues; nil for the end
+	watching   bool    // it will be looked whether another process has continued the job
+	known      int     // steps of the job when it was read again last
 
 	input     edit.Editor
 	recalled  bool // the earlier inputs were asked for
@@ -44,7 +46,7 @@ func (c *chat) title() string { return c.expert }
 func (c *chat) start(jobID, query string) tea.Cmd {
 	switch {
 	case query != "" && jobID == "":
-		return c.send(edit.Message{Text: query})
+		return tea.Batch(c.send(edit.Message{Text: query}), c.remember(query))
 	case jobID != "":
 		if query != "" { // sent when the job was read
 			if err := c.input.SetText(query); err != nil {

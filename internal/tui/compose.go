@@ -191,6 +191,10 @@ func (c *chat) submit() tea.Cmd {
 		c.answer(a, reply{answer: event.Answer{Text: message.Text}})
 		return c.remember(message.Text)
 	}
+	if a != nil && !a.isQuestion() && a.isKey(strings.TrimSpace(c.input.Message().Text)) {
+		c.p.say("this would be a message: press Tab first to answer the question")
+		return nil
+	}
 	draft := c.input.Draft()
 	message := c.input.Take()
 	if c.work != nil {

@@ -60,7 +60,7 @@ func TestQueue(t *testing.T) {
 	}
 	d.until("the jobs end", func() bool { return d.p.chat.work == nil })
 	d.settle()
-	if slices.Sort(d.project.remembered); !slices.Equal(d.project.remembered, []string{"one", "two", "two"}) {
+	if slices.Sort(d.project.remembered); !slices.Equal(d.project.remembered, []string{"Plan a weekend in Lisbon", "one", "two", "two"}) {
 		t.Errorf("%q", d.project.remembered)
 	}
 }

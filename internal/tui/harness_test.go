@@ -106,7 +106,7 @@ func (f *fakeProject) Run(ctx context.Context, t Task, a Asker) iter.Seq2[event.
 
 func (f *fakeProject) Doubt(context.Context, string) string { return f.doubt }
 
-func (f *fakeProject) Resume(jobID string) string { return "perstack run --continue " + jobID }
+func (f *fakeProject) Resume(jobID string) string { return "perstack start --continue-job " + jobID }
 
 // A driver drives the program with messages, without a terminal. Commands run as they do in the
 // library, in goroutines of their own. Timers wait until the test lets their time pass.

@@ -16,7 +16,7 @@ import (
 // Work is a job that runs, or that is read.
 type work struct {
 	feed    *feed
-	cancel  context.CancelFunc
+	cancel  func()
 	begun   chan struct{} // closed when the command for it runs
 	since   time.Time
 	runs    bool // this program runs the job; else it reads what is recorded
@@ -105,8 +105,9 @@ func (c *chat) read(j Job) tea.Cmd {
 }
 
 func (c *chat) begin(w *work) context.Context {
-	ctx, cancel := context.WithCancel(c.p.ctx)
-	w.feed, w.cancel, w.begun, w.since = newFeed(ctx), cancel, make(chan struct{}), c.p.opts.Clock()
+	ctx, cancel := context.WithCancelCause(c.p.ctx)
+	w.cancel = func() { cancel(ErrStopped) }
+	w.feed, w.begun, w.since = newFeed(ctx), make(chan struct{}), c.p.opts.Clock()
 	c.work = w
 	return ctx
 }
@@ -171,11 +172,11 @@ func (c *chat) ended(err error) tea.Cmd {
 		}
 	}
 	if len(c.queue) == 0 {
-		return nil
+		return c.watch()
 	}
 	if err != nil || w.stopped || c.isAsked() {
 		c.unqueue() // they were written for another state of the job
-		return nil
+		return c.watch()
 	}
 	next := c.queue[0]
 	c.queue = c.queue[1:]

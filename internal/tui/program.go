@@ -105,6 +105,10 @@ func (p *program) take(msg tea.Msg) tea.Cmd {
 		return p.chat.take(msg)
 	case choice:
 		msg.box.c.settle(msg)
+	case lookMsg:
+		return msg.c.look()
+	case looked:
+		return msg.c.takeLook(msg.job)
 	case mistake:
 		panic(string(msg))
 	}

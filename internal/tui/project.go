@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/perstack-go/perstack/engine"
@@ -44,6 +45,9 @@ type Project interface {
 	// Resume returns the command that continues a job in a shell.
 	Resume(jobID string) string
 }
+
+// ErrStopped is why the context of a job ends that the user stops. The journal records its text.
+var ErrStopped = errors.New("stopped by the user")
 
 // An Asker asks the user. A job calls it while Project.Run is under way.
 type Asker interface {

@@ -95,11 +95,12 @@ func (c *chat) state() []string {
 		return []string{"stopping, saving the job"}
 	case !w.runs && !w.follows:
 		return []string{"reading the job"}
-	default:
-		phase := c.phase()
-		d := c.p.opts.Clock().Sub(w.since)
-		return []string{strings.TrimSpace(phase + " " + wording.Clock(d))}
 	}
+	phase, since := c.phase(), c.work.since
+	if a := c.current(); a != nil {
+		phase, since = string(narrate.ForUser), a.drawn
+	}
+	return []string{phase + " " + wording.Clock(c.p.opts.Clock().Sub(since))}
 }
 
 // phase is what the coordinator is doing; a retry says when.

@@ -174,9 +174,10 @@ func (p *project) find(ctx context.Context) (jobID, expertKey string, err error)
 // firstScreen is the history, if there is one.
 func (p *project) firstScreen() (tui.Entry, error) {
 	has, err := p.journals.HasJobs()
-	if has {
+	if has || err != nil {
 		return tui.EntryHistory, err
 	}
+	_, err = p.host.Locate(p.settings.Config) // without it there is nothing to show
 	return tui.EntryExperts, err
 }
 

@@ -102,7 +102,7 @@ func (p *project) Remember(_ context.Context, input string) error {
 
 func (p *project) Doubt(context.Context, string) string { return p.doubt }
 
-func (p *project) Resume(id string) string { return "perstack run --continue-job " + id }
+func (p *project) Resume(id string) string { return "perstack start --continue-job " + id }
 
 func (p *project) Run(ctx context.Context, task tui.Task, ask tui.Asker) iter.Seq2[event.Event, error] {
 	p.note("run %+v", task)

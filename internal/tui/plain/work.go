@@ -77,8 +77,8 @@ func (s *session) start(task tui.Task) {
 // follow shows events as they come.
 func (s *session) follow(events func(context.Context) iter.Seq2[event.Event, error]) {
 	s.menu, s.confirm = nil, nil
-	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx)) // leave ends it, and waits
-	w := &work{cancel: cancel, events: make(chan told, 64), began: s.opts.Clock()}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx)) // leave ends it, and waits
+	w := &work{cancel: func() { cancel(tui.ErrStopped) }, events: make(chan told, 64), began: s.opts.Clock()}
 	s.work, s.out.wrote = w, s.opts.Clock()
 	s.asker.begin()
 	tell := func(t told) {
@@ -223,7 +223,7 @@ func (s *session) over(err error) {
 }
 
 func (s *session) reportEnd(err error, w *work) {
-	if err != nil && !(w.stopped && errors.Is(err, context.Canceled)) {
+	if err != nil && !(w.stopped && (errors.Is(err, context.Canceled) || errors.Is(err, tui.ErrStopped))) {
 		s.fail(err)
 	}
 	if s.job == "" {
