@@ -157,9 +157,7 @@ func TestStartEnds(t *testing.T) {
 		if code, _ := term.WaitRestored(); code != 2 || !term.Screen().Contains("nobody") || strings.Contains(term.Output(), "\x1b") {
 			t.Errorf("exit code %d:\n%v", code, term.Screen())
 		}
-		if err := os.Remove(filepath.Join(s.dir, "perstack.toml")); err != nil {
-			t.Fatal(err)
-		}
+		s.dir = t.TempDir()
 		term = screen.Start(t, s.command(), 80, 24)
 		if code, _ := term.WaitRestored(); code != 2 || !term.Screen().Contains("perstack.toml") || strings.Contains(term.Output(), "\x1b") {
 			t.Errorf("without perstack.toml: exit code %d:\n%v", code, term.Screen())

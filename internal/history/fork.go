@@ -16,7 +16,7 @@ import (
 //
 // Fork seals the copy with sealer, and refuses records that sealer has not sealed: else another
 // program could have its records sealed by the user. If trusted is set, it copies such records and
-// leaves the copy without a seal, so that whoever continues it has to trust it as well.
+// leaves the copy without a seal, so that the user has to trust it again to continue it.
 func Fork(ctx context.Context, s *file.Store, sealer *store.Sealer, trusted bool, jobID, newID string, last int64) (err error) {
 	records, err := upTo(ctx, s, jobID, last) // in one reading: what is checked is what is copied
 	if err != nil {
