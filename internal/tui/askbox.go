@@ -302,9 +302,12 @@ func (b *askBox) short(width, height int) (lines []paint.Line) {
 		lines = append(lines, body...)
 	} else {
 		text := "-- Approve?" + b.count() + " " + p.effect(b.ask.request.Approval)
-		for i, part := range fold(text, width) {
+		for i, part := range fold(text, width-3) {
 			if i == max(height-1, 1) {
 				break
+			}
+			if i > 0 {
+				part = "   " + part // what stands at the edge is from perstack
 			}
 			lines = append(lines, paint.Text(part, paint.Bold|paint.Magenta))
 		}

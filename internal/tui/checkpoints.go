@@ -43,7 +43,7 @@ func (s *checkpoints) render(width, height int) view {
 		return s.items.render(width, height)
 	}
 	ask := s.p.sentences([]string{
-		fmt.Sprintf("Rewind to step %d? The next message continues there, and the files of the workspace return to what they were. d shows what changes.", s.rewind.Step),
+		fmt.Sprintf("Rewind to step %d? When you send the next message, the job continues there and the files of the workspace return to what they were. d shows what changes.", s.rewind.Step),
 		"y rewind   n leave everything"}, paint.Bold, width)
 	return s.items.render(width, height, ask...)
 }

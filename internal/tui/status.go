@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/narrate"
@@ -131,6 +132,8 @@ func (c *chat) idle() []string {
 		return []string{fmt.Sprintf("next message: from step %d", c.branch.at.Step), "Esc cancels"}
 	case c.jobID == "":
 		return []string{"Enter sends"}
+	case c.canResume() && slices.ContainsFunc(c.transcript.open, isPermission):
+		return []string{"waiting for your permission; Enter asks again"}
 	case c.canResume():
 		return []string{"stopped; Enter resumes"}
 	case c.isAsked():

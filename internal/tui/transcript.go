@@ -24,16 +24,19 @@ type transcript struct {
 	totals   narrate.Totals
 	open     []narrate.Row // questions without an answer
 	notices  int
+	last     string         // the newest checkpoint of the coordinator
+	steps    map[string]int // of checkpoints
 }
 
 func newTranscript(p *program, expert string) *transcript {
 	return &transcript{
-		p: p, expert: expert, rows: make(map[string]narrate.Row), streams: make(map[string]*stream), runAt: make(map[string]int),
+		p: p, expert: expert, rows: make(map[string]narrate.Row), streams: make(map[string]*stream), runAt: make(map[string]int), steps: make(map[string]int),
 	}
 }
 
 // apply takes in an event.
 func (t *transcript) apply(e event.Event) {
+	t.tellBranch(e)
 	for _, c := range t.narrator.Apply(e) {
 		switch c := c.(type) {
 		case narrate.Row:
@@ -54,8 +57,22 @@ func (t *transcript) apply(e event.Event) {
 	}
 }
 
+// tellBranch says that a Run does not continue after what is above it.
+func (t *transcript) tellBranch(e event.Event) {
+	start, ok := e.Body.(event.StartRun)
+	if !ok || start.From == nil || start.DelegatedBy != nil || start.From.CheckpointID == t.last {
+		return
+	}
+	if step, known := t.steps[start.From.CheckpointID]; known {
+		t.tell(fmt.Sprintf("branch from step %d", step))
+	}
+}
+
 // put shows a row, or another state of it.
 func (t *transcript) put(r narrate.Row) {
+	if r.Checkpoint != "" && r.Depth == 0 {
+		t.last, t.steps[r.Checkpoint] = r.Checkpoint, r.Step
+	}
 	switch {
 	case r.Repeats, r.Minor:
 		return
