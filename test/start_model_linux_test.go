@@ -93,7 +93,7 @@ func TestStartManyDelegates(t *testing.T) {
 	term.Send("a message") // the keyboard is not held up
 	term.WaitForText("> a message")
 	s.write("continue", "")
-	term.WaitForText("All are found.")
+	term.WaitFor("the end", func(s screen.Screen) bool { return s.Contains("All are found.") && s.Contains("completed") })
 	leaveStart(term)
 	log := exec.Command("perstack", "log", "--latest", "--take=0")
 	log.Dir, log.Env = s.dir, s.env

@@ -21,7 +21,7 @@ func TestWatch(t *testing.T) {
 	d.shows("Lisbon.")
 	d.press("h", "i")
 	d.pass(watchEvery)
-	d.settle()
+	d.until("it has looked", func() bool { return d.p.chat.watching })
 	if d.p.chat.work != nil {
 		t.Error("a job that has nothing new is read again")
 	}
@@ -30,6 +30,7 @@ func TestWatch(t *testing.T) {
 	d.pass(watchEvery)
 	d.shows("Porto.")
 	d.shows("> hi")
+	d.until("all is read", func() bool { return d.p.chat.work == nil && d.p.chat.watching })
 
 	project.hold = true
 	project.jobs[1].Running = true

@@ -39,12 +39,12 @@ func TestDeletedJobsFreeSpace(t *testing.T) {
 		}
 	}
 	before := p.stored()
-	p.must("jobs", "delete", "one")
+	p.must("jobs", "rm", "one", "--yes")
 	if now := p.stored(); before < 800_000 || now > before-300_000 || now < 400_000 {
 		t.Errorf("%d bytes are stored, then %d", before, now)
 	}
 	p.must("diff", "two", "--stat")
-	p.must("jobs", "delete", "two")
+	p.must("jobs", "rm", "two", "--yes")
 	if now := p.stored(); now > 10_000 {
 		t.Errorf("without a job, %d bytes are stored", now)
 	}
