@@ -217,9 +217,19 @@ func (j *journey) read() {
 // waitForAll waits for a screen that has all the texts.
 func (j *journey) waitForAll(texts ...string) screen.Screen {
 	j.t.Helper()
+	return j.term.WaitFor(strings.Join(texts, ", "), func(s screen.Screen) bool { return containsAll(s, texts) })
+}
+
+// waitForStill waits for such a screen on which nothing is under way.
+func (j *journey) waitForStill(texts ...string) screen.Screen {
+	j.t.Helper()
 	return j.term.WaitFor(strings.Join(texts, ", "), func(s screen.Screen) bool {
-		return !slices.ContainsFunc(texts, func(text string) bool { return !s.Contains(text) })
+		return containsAll(s, texts) && !strings.ContainsAny(s.Text(), "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	})
+}
+
+func containsAll(s screen.Screen, texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !s.Contains(text) })
 }
 
 func (j *journey) approve(name, command string) {
@@ -236,13 +246,13 @@ func (j *journey) approve(name, command string) {
 func (j *journey) ask() {
 	j.t.Helper()
 	j.term = j.start()
-	j.keep("experts", j.term.WaitForText("finder"))
+	j.keep("experts", j.waitForStill("finder"))
 	j.term.Send(screen.F1)
-	j.keep("help", j.term.WaitForText("perstack · help"))
+	j.keep("help", j.waitForStill("perstack · help"))
 	j.term.Send(screen.Escape)
 	j.term.WaitForText("finder")
 	j.term.Send(screen.Ctrl('p'))
-	j.keep("palette", j.term.WaitForText("perstack · actions"))
+	j.keep("palette", j.waitForStill("perstack · actions"))
 	j.term.Send(screen.Escape)
 	j.term.WaitForText("finder")
 	j.term.Send(screen.Enter)
@@ -265,7 +275,7 @@ func (j *journey) ask() {
 	j.term.Send("By the sea")
 	j.term.WaitForText("answer > By the sea")
 	j.press(screen.Enter, "the answer is sent", func(s screen.Screen) bool { return !s.Contains("answer > By the sea") })
-	j.keep("answer", j.waitForAll("The plan is in plan.txt.", "completed"))
+	j.keep("answer", j.waitForStill("The plan is in plan.txt.", "completed"))
 	j.quit()
 }
 
@@ -284,23 +294,23 @@ func (j *journey) quit() {
 func (j *journey) comeBack() {
 	j.t.Helper()
 	j.term = j.start()
-	j.keep("history", j.term.WaitForText("Plan a weekend"))
+	j.keep("history", j.waitForStill("Plan a weekend"))
 	j.term.Send("c")
-	j.keep("checkpoints", j.term.WaitForText("step 9 "))
+	j.keep("checkpoints", j.waitForStill("step 9 "))
 	j.term.Send(screen.Down + screen.Down + "d")
-	j.keep("diff", j.term.WaitForText("+By the sea."))
+	j.keep("diff", j.waitForStill("+By the sea."))
 	j.term.Send(screen.Escape)
 	j.term.WaitForText("step 9 ")
 	if !j.exists("hotel.txt") {
 		j.t.Error("the file is gone already")
 	}
 	j.term.Send("w")
-	j.keep("rewind", j.term.WaitForText("Rewind to step 8?"))
+	j.keep("rewind", j.waitForStill("Rewind to step 8?"))
 	j.press("y", "the conversation", func(s screen.Screen) bool { return !s.Contains("Checkpoints") })
 	j.term.Send("By train")
 	j.term.WaitForText("> By train")
 	j.press(screen.Enter, "the message is sent", func(s screen.Screen) bool { return !s.Contains("> By train") })
-	j.keep("branch", j.waitForAll("Then by train.", "completed"))
+	j.keep("branch", j.waitForStill("Then by train.", "completed"))
 	if j.exists("hotel.txt") || !j.exists("plan.txt") {
 		j.t.Error("the files are not those of the checkpoint")
 	}
