@@ -333,3 +333,20 @@ func TestPlace(t *testing.T) {
 		}
 	}
 }
+
+// The status says how long the user has been asked, and not how long the job has been running.
+func TestStatusOfQuestion(t *testing.T) {
+	d, s := chatting(t, 80, 24)
+	d.pass(7 * time.Second)
+	d.ask(s, approvalRequest())
+	c := d.p.chat
+	c.asks[0].drawn = time.Time{} // the status of its first frame
+	if got := c.status(80).Text(); !strings.HasPrefix(got, "waiting for you 00:00") {
+		t.Errorf("before it is drawn: %q", got)
+	}
+	d.p.View()
+	d.pass(3 * time.Second)
+	if got := c.status(80).Text(); !strings.HasPrefix(got, "waiting for you 00:03") {
+		t.Errorf("after three seconds: %q", got)
+	}
+}

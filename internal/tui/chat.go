@@ -21,7 +21,7 @@ type chat struct {
 	transcript *transcript
 	work       *work   // what is under way; nil if nothing is
 	branch     *branch // where the next message continues; nil for the end
-	watching   bool    // it will be looked whether another process has continued the job
+	watching   bool    // a timer of watch runs
 	known      int     // steps of the job when it was read again last
 
 	input     edit.Editor

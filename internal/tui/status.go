@@ -100,6 +100,9 @@ func (c *chat) state() []string {
 	phase, since := c.phase(), c.work.since
 	if a := c.current(); a != nil {
 		phase, since = string(narrate.ForUser), a.drawn
+		if since.IsZero() { // it is drawn after the status
+			since = c.p.opts.Clock()
+		}
 	}
 	return []string{phase + " " + wording.Clock(c.p.opts.Clock().Sub(since))}
 }

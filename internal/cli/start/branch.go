@@ -11,8 +11,8 @@ import (
 	"github.com/perstack-go/perstack/internal/tui"
 )
 
-// branchApart turns a branch of a job that another process runs into a job of its own. It leaves other
-// tasks as they are, and those that run.Run refuses.
+// branchApart turns a branch of a job that another process runs into a job of its own. Other tasks stay
+// as they are, and so do those that run.Run will refuse.
 func (p *project) branchApart(ctx context.Context, task tui.Task, ask tui.Asker) (tui.Task, error) {
 	if task.Job == "" || task.Checkpoint == "" {
 		return task, nil
