@@ -239,6 +239,22 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// A terminal that became narrower after its size was asked gets lines that are too long for it.
+// Nothing of them is left.
+func TestResizeWhileDrawing(t *testing.T) {
+	l, screen := newLive(t, 120, 40, LiveOptions{})
+	feed(t, l, begun()...)
+	screen.mu.Lock()
+	screen.emulator.Resize(40, 40)
+	screen.mu.Unlock()
+	feed(t, l, delta(strings.Repeat("Piece of a text that takes some space. ", 20)))
+	screen.resize(40, 40)
+	feed(t, l, timed(0, says("Piece by piece.")))
+	if text := strings.Join(screen.lines(), "\n"); strings.Count(text, "Piece") != 1 || strings.Count(text, "answering") > 1 {
+		t.Errorf("%s", text)
+	}
+}
+
 // What others write appears above the region, whole or in parts.
 func TestBesideRegion(t *testing.T) {
 	l, screen := newLive(t, 60, 20, LiveOptions{})
@@ -489,7 +505,7 @@ func TestStopping(t *testing.T) {
 }
 
 // obeyed finds everything that a terminal obeys, but for what the region needs.
-var obeyed = regexp.MustCompile("\x1b\\[(J|K|[0-9]+A|[0-9;]*m)|\r\n|\r")
+var obeyed = regexp.MustCompile("\x1b\\[(J|K|\\?7[lh]|[0-9]+A|[0-9;]*m)|\r\n|\r")
 
 // Whatever fields of events contain: a terminal is told nothing but to draw the region.
 func TestLiveIsSafe(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 //
 // The cursor waits at the beginning of its first line. So erasing needs no count of lines: everything
 // from the cursor on is the region, even after the terminal was made narrower and has broken its lines.
-// No mode of the terminal is changed, so there is nothing to restore.
+// The one mode that drawing changes is set again within the same write, so there is nothing to restore.
 type region struct {
 	w     io.Writer
 	shown string // the frame on the screen; empty if there is none
@@ -19,6 +19,8 @@ type region struct {
 const (
 	eraseBelow = "\r\x1b[J"
 	eraseRest  = "\x1b[K"
+	cutLines   = "\x1b[?7l"
+	breakLines = "\x1b[?7h"
 )
 
 // draw writes whole lines that stay, and then the region. It writes once, so that nothing is seen in
@@ -39,12 +41,14 @@ func (r *region) draw(text string, lines []string) error {
 	return err
 }
 
-// compose returns what draws lines over those that are there, and brings the cursor back.
+// compose returns what draws lines over those that are there, and brings the cursor back. The terminal
+// cuts lines meanwhile: if it became narrower after its size was asked, it would break them, and the
+// cursor would come back too far below.
 func compose(lines []string) string {
 	if len(lines) == 0 {
 		return ""
 	}
-	frame := strings.Join(lines, eraseRest+"\r\n") + "\x1b[J\r"
+	frame := cutLines + strings.Join(lines, eraseRest+"\r\n") + breakLines + "\x1b[J\r"
 	if up := len(lines) - 1; up > 0 {
 		frame += fmt.Sprintf("\x1b[%dA", up)
 	}
