@@ -29,6 +29,7 @@ type chat struct {
 	menu      mention.Menu
 	paths     pathsState
 	queue     []queued
+	warned    string       // the message that would drop a call, which the user was told
 	asks      []*askBox    // the first one is shown
 	asked     *askBox      // that was the first one last
 	answering bool         // the input is the answer to a question of an Expert

@@ -195,6 +195,11 @@ func (c *chat) submit() tea.Cmd {
 		c.p.say("this would be a message: press Tab first to answer the question")
 		return nil
 	}
+	if text := c.input.Message().Text; c.waitsForPermission() && c.warned != text {
+		c.warned = text
+		c.p.say("the call that waits for your permission would not run; Enter sends the message anyway")
+		return nil
+	}
 	draft := c.input.Draft()
 	message := c.input.Take()
 	if c.work != nil {
@@ -229,6 +234,11 @@ func (c *chat) canResume() bool {
 		return false
 	}
 	return c.transcript.coordinator().Phase != narrate.Completed
+}
+
+// waitsForPermission reports whether the job has stopped at a call that the user has not decided about.
+func (c *chat) waitsForPermission() bool {
+	return c.canResume() && slices.ContainsFunc(c.transcript.open, isPermission)
 }
 
 // remember stores an input for the next time.

@@ -307,6 +307,28 @@ func TestBranchAnswersNothing(t *testing.T) {
 	}
 }
 
+// A message to a job that waits for a permission drops the call. The user is told before it is sent.
+func TestMessageInsteadOfPermission(t *testing.T) {
+	s, c := newStage(), removeCall()
+	d := drive(t, &fakeProject{run: s.run, events: []event.Event{
+		happened("R", 1, asks(t, "go")), happened("R", 1, calls("", c)),
+		happened("R", 1, event.ApprovalRequested{ToolCallID: c.ID, ToolCall: &c, Digest: "d", Rule: "commands ask", Effect: event.Effect{Kind: event.CommandEffect, Argv: []string{"rm"}}}),
+		happened("R", 1, event.StopRunByApproval{}),
+	}}, 80, 24)
+	d.start(d.p.openJob(Job{ID: "r58pyt00", Expert: "lead"}))
+	d.until("the job was read", func() bool { return d.p.chat != nil && d.p.chat.work == nil })
+	d.enter("never mind")
+	d.press("enter")
+	d.shows("would not run")
+	if d.p.chat.work != nil {
+		t.Fatal("the message was sent")
+	}
+	d.press("enter")
+	if got := d.task(s); got.Query != "never mind" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A job that was followed is not read any more when another conversation is opened.
 func TestLeftJobIsNotRead(t *testing.T) {
 	d, _ := following(t, 80, 24)

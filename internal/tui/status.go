@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/narrate"
@@ -135,7 +134,7 @@ func (c *chat) idle() []string {
 		return []string{fmt.Sprintf("next message: from step %d", c.branch.at.Step), "Esc cancels"}
 	case c.jobID == "":
 		return []string{"Enter sends"}
-	case c.canResume() && slices.ContainsFunc(c.transcript.open, isPermission):
+	case c.waitsForPermission():
 		return []string{"waiting for your permission; Enter asks again"}
 	case c.canResume():
 		return []string{"stopped; Enter resumes"}
