@@ -35,7 +35,8 @@ const (
 // screen measures perstack start: how soon something is drawn with many jobs stored, what a token
 // costs that is streamed below few rows and below many, and what pages and memory of many rows cost.
 func screen(ctx context.Context, dir string, p programs) ([]figure, error) {
-	history, err := manyJobs(ctx, filepath.Join(dir, "screen"))
+	beside := filepath.Dir(dir) // outside of the workspace, whose files are stored
+	history, err := manyJobs(ctx, filepath.Join(beside, "screen"))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func screen(ctx context.Context, dir string, p programs) ([]figure, error) {
 		{"screen: first paint with 10,000 jobs, to perstack --version", times[1].Seconds() / times[0].Seconds(), 6, "%.1f"},
 		{"screen: the newest of 10,000 jobs are shown, to perstack --version", times[2].Seconds() / times[0].Seconds(), 0, "%.1f"},
 	}
-	rows, err := rowCosts(ctx, dir, start)
+	rows, err := rowCosts(ctx, beside, start)
 	return append(figures, rows...), err
 }
 
