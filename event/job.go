@@ -42,7 +42,7 @@ type Job struct {
 	Query                string                   `json:"query,omitzero"`     // the beginning of the first one
 	Models               []ModelUse               `json:"models,omitempty"`   // in the order of their first Runs
 	Prices               rawjson.Value            `json:"prices,omitzero"`    // those of the newest Spec, if it states any
-	Open                 map[string]int           `json:"open,omitempty"`     // Runs that have not ended, and the index of their model
+	Open                 map[string]int           `json:"open,omitempty"`     // Runs that have not ended and have another model than the first; see [Job.open]
 	Unknown              map[string]rawjson.Value `json:",embed"`
 }
 
@@ -64,6 +64,13 @@ const LongRequest = 200_000
 const (
 	maxModels = 64
 	maxOpen   = 1024
+)
+
+// unknownModel is the index of a model that is not in Models. In [Job.Open], the name of no Run stands for
+// all that did not fit.
+const (
+	unknownModel = -1
+	noRun        = ""
 )
 
 // maxQuery is how many characters of a query a [Job] has. Lists show fewer.
@@ -92,11 +99,8 @@ func (j Job) Apply(e Event) Job {
 	if status, ok := e.EndStatus(); ok && (j.CoordinatorRunID == "" || j.CoordinatorRunID == e.RunID) {
 		j = j.end(status, e.Timestamp)
 	}
-	if _, open := j.Open[e.RunID]; open && e.IsTerminal() {
-		j.Open = maps.Clone(j.Open)
-		if delete(j.Open, e.RunID); len(j.Open) == 0 {
-			j.Open = nil // as it is read from a file
-		}
+	if e.IsTerminal() {
+		j = j.close(e.RunID)
 	}
 	return j
 }
@@ -104,8 +108,11 @@ func (j Job) Apply(e Event) Job {
 // use adds what a Run used.
 func (j Job) use(runID string, u Usage) Job {
 	j.Usage = j.Usage.Add(u)
-	i, known := j.Open[runID]
-	if !known || i < 0 || i >= len(j.Models) || u.InputTokens == 0 && u.OutputTokens == 0 {
+	i, other := j.Open[runID]
+	if !other {
+		i = j.Open[noRun]
+	}
+	if i < 0 || i >= len(j.Models) || u.InputTokens == 0 && u.OutputTokens == 0 {
 		return j // an index can be wrong: it comes from a file
 	}
 	j.Models = slices.Clone(j.Models)
@@ -117,15 +124,26 @@ func (j Job) use(runID string, u Usage) Job {
 	return j
 }
 
-// open notes which model a Run has. A resumed Run can have another one than before.
+// open notes which model a Run has. A resumed Run can have another one than before. Most Runs have the
+// first model of their job and are not noted: a copy of the map for each of a thousand delegates would
+// cost more than what they do.
 func (j Job) open(runID string, b StartRun) Job {
 	i := slices.IndexFunc(j.Models, func(m ModelUse) bool { return m.Provider == b.Provider && m.Model == b.Model })
-	if i < 0 && len(j.Models) == maxModels || len(j.Open) == maxOpen {
-		return j
-	}
-	if i < 0 {
+	switch {
+	case b.Model == "":
+		i = unknownModel
+	case i < 0 && len(j.Models) < maxModels:
 		i = len(j.Models)
 		j.Models = append(slices.Clip(j.Models), ModelUse{Provider: b.Provider, Model: b.Model})
+	}
+	if i == 0 {
+		return j.close(runID)
+	}
+	if len(j.Open) >= maxOpen-1 {
+		runID, i = noRun, unknownModel
+	}
+	if before, ok := j.Open[runID]; ok && before == i {
+		return j
 	}
 	if j.Open = maps.Clone(j.Open); j.Open == nil {
 		j.Open = make(map[string]int)
@@ -134,10 +152,20 @@ func (j Job) open(runID string, b StartRun) Job {
 	return j
 }
 
-func (j Job) start(e Event, b StartRun) Job {
-	if b.Model != "" {
-		j = j.open(e.RunID, b)
+// close removes what [Job.open] noted about a Run.
+func (j Job) close(runID string) Job {
+	if _, noted := j.Open[runID]; !noted || runID == noRun {
+		return j
 	}
+	j.Open = maps.Clone(j.Open)
+	if delete(j.Open, runID); len(j.Open) == 0 {
+		j.Open = nil // as it is read from a file
+	}
+	return j
+}
+
+func (j Job) start(e Event, b StartRun) Job {
+	j = j.open(e.RunID, b)
 	if steps, prices, ok := readSpec(b.Spec); ok {
 		if steps > 0 {
 			j.MaxSteps = steps

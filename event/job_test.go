@@ -34,7 +34,8 @@ func TestJobModels(t *testing.T) {
 		{RunID: "b", Body: CompleteRun{Usage: tokens(2)}},
 		{RunID: "a", Body: StartRun{Provider: "p", Model: "m", From: &Origin{RunID: "a"}}},
 		{RunID: "a", Body: Retry{Usage: tokens(3)}},
-		{RunID: "c", Body: Retry{Usage: tokens(1)}}, // of a Run whose start is not known
+		{RunID: "c", Body: StartRun{}}, // of a journal that does not say which model
+		{RunID: "c", Body: Retry{Usage: tokens(1)}},
 	} {
 		if i == 5 {
 			before = j
@@ -48,7 +49,7 @@ func TestJobModels(t *testing.T) {
 	if j.Query != strings.Repeat("é", maxQuery) || string(j.Prices) != `{"m":{"input":1}}` {
 		t.Errorf("query %q, prices %s", j.Query, j.Prices)
 	}
-	if diff := cmp.Diff(map[string]int{"a": 0}, j.Open); diff != "" {
+	if diff := cmp.Diff(map[string]int{"c": unknownModel}, j.Open); diff != "" {
 		t.Error(diff)
 	}
 	// Apply is pure: what was folded before is as it was.
@@ -66,6 +67,11 @@ func TestJobIsBounded(t *testing.T) {
 	if len(j.Models) != maxModels || len(j.Open) > maxOpen {
 		t.Errorf("%d models, %d open Runs", len(j.Models), len(j.Open))
 	}
+	before := j.Models[0]
+	if j = j.Apply(Event{RunID: "late", Body: StartRun{Provider: "p", Model: "1"}}).Apply(Event{RunID: "late", Body: Retry{Usage: tokens(1)}}); j.Models[0].Usage.TotalTokens != before.Usage.TotalTokens {
+		t.Error("a Run that did not fit counts as one of the first model")
+	}
+	j.Usage = Usage{}
 	j.Open = map[string]int{"a": 99, "b": -1} // from a file
 	j = j.Apply(Event{RunID: "a", Body: Retry{Usage: tokens(1)}}).Apply(Event{RunID: "b", Body: Retry{Usage: tokens(1)}})
 	if j.Usage.InputTokens != 2 {
@@ -187,6 +193,7 @@ func TestJobApply(t *testing.T) {
 			if tt.want.CoordinatorRunID == "" {
 				tt.want.CoordinatorRunID = "a"
 			}
+			got.Open = nil // see TestJobModels
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}

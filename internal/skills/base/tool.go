@@ -32,8 +32,9 @@ type tool struct {
 	// run on them as a whole.
 	restrictsItself bool
 
-	derived func() ([]byte, error) // schema of the arguments, as their Go type has it
-	call    func(ctx context.Context, s *Skill, args []byte) answer
+	arguments func() ([]byte, error) // schema of the arguments, which all skills share
+	derived   func() ([]byte, error) // the same, as their Go type has it
+	call      func(ctx context.Context, s *Skill, args []byte) answer
 }
 
 // A trait sets a property of a tool. Without traits a tool writes and must not run twice.
@@ -56,6 +57,10 @@ var schemas embed.FS
 func define[A any](name string, run func(*Skill, context.Context, A) answer, traits ...trait) *tool {
 	args := sync.OnceValues(schema.For[A])
 	t := &tool{name: name}
+	t.arguments = sync.OnceValues(func() ([]byte, error) {
+		text, err := schemas.ReadFile("schemas/" + name + ".json")
+		return bytes.TrimSpace(text), err
+	})
 	t.derived = func() ([]byte, error) {
 		a, err := args()
 		if err != nil {
@@ -82,9 +87,9 @@ func define[A any](name string, run func(*Skill, context.Context, A) answer, tra
 
 // describe returns what a model is shown of the tool.
 func (t *tool) describe(p prompt.Prompt) (skill.Tool, error) {
-	arguments, err := schemas.ReadFile("schemas/" + t.name + ".json")
+	arguments, err := t.arguments()
 	return skill.Tool{
-		Name: p.Name, Title: p.Title, Description: p.Description, InputSchema: bytes.TrimSpace(arguments),
+		Name: p.Name, Title: p.Title, Description: p.Description, InputSchema: arguments,
 		ReadOnly: t.readOnly, MemoryOnly: t.memoryOnly, Repeatable: t.repeatable, Checked: true, Ours: true,
 	}, err
 }
