@@ -6,14 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/userfile"
@@ -72,12 +69,12 @@ func (w *lockWriter) texts(key string, values []string) {
 }
 
 func (w *lockWriter) expert(e *Expert) {
-	path := "experts." + tomlKey(e.Key)
+	path := "experts." + toml.Key(e.Key)
 	w.line("\n[" + path + "]")
 	w.WriteString(e.head())
 	skills := slices.SortedFunc(slices.Values(e.Skills), func(a, b *Skill) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range skills {
-		at := path + ".skills." + tomlKey(s.Name)
+		at := path + ".skills." + toml.Key(s.Name)
 		w.line("\n[" + at + "]")
 		w.text("digest", s.Digest)
 		w.optional("source", s.Source)
@@ -116,22 +113,14 @@ func (e *Expert) head() string {
 	if len(e.ProviderTools) > 0 {
 		w.texts("providerTools", e.ProviderTools)
 	}
-	if text := inline(plain(e.ProviderSkills)); text != "" {
+	if text := toml.Inline(toml.Plain(e.ProviderSkills)); text != "" {
 		w.line("providerSkills = " + text)
 	}
-	if text := inline(plain(e.ProviderToolOptions)); text != "" {
+	if text := toml.Inline(toml.Plain(e.ProviderToolOptions)); text != "" {
 		w.line("providerToolOptions = " + text)
 	}
 	w.text("definition", e.Definition)
 	return w.String()
-}
-
-// tomlKey quotes a key that is not a bare one.
-func tomlKey(key string) string {
-	if toml.IsBare(key) {
-		return key
-	}
-	return toml.String(key)
 }
 
 // Write puts the lockfile at path, whole or not at all: a reader sees the old file or the
@@ -183,44 +172,4 @@ func writeWhole(path string, data []byte) error {
 		return errors.Join(err, os.Remove(temp))
 	}
 	return nil
-}
-
-// plain is a value as its JSON has it, whose names are those of perstack.toml.
-func plain(v any) (out any) {
-	text, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	if err != nil {
-		return nil // structs of texts and numbers always encode
-	}
-	return out
-}
-
-// inline writes a value in one line, without members that say nothing; "" if nothing is left.
-func inline(v any) string {
-	var parts []string
-	switch v := v.(type) {
-	case string:
-		return toml.String(v)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case []any:
-		for _, item := range v {
-			parts = append(parts, inline(item))
-		}
-		if len(parts) > 0 {
-			return "[" + strings.Join(parts, ", ") + "]"
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if text := inline(v[key]); text != "" {
-				parts = append(parts, key+" = "+text)
-			}
-		}
-		if len(parts) > 0 {
-			return "{ " + strings.Join(parts, ", ") + " }"
-		}
-	}
-	return ""
 }
