@@ -75,6 +75,11 @@ var arrows = []arrow{
 	{"internal/lockfile", values + "internal/manifest internal/programs internal/toml internal/userfile internal/wording"},
 	{"internal/packages", values + "internal/egress internal/lockfile internal/programs internal/sandbox internal/sandbox/landlock internal/sandbox/policy internal/userfile internal/wording"},
 
+	// The registry: what is published, and what its log proves.
+	{"internal/registry/definition", "expert internal/manifest internal/toml internal/wording"},
+	{"internal/registry/tlog", ""},
+	{"internal/registry/api", "internal/registry/tlog"},
+
 	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 
 	// How an Expert runs: with interfaces only, never with a provider or a back end.

@@ -216,25 +216,25 @@ func TestCheckpoints(t *testing.T) {
 		}
 		return signed
 	}
-	stranger, _ := want.Sign(otherSigner)
+	other, _ := want.Sign(otherSigner)
 	for name, c := range map[string]struct {
 		signed   []byte
 		origin   string
 		verifier note.Verifier
 		want     string
 	}{
-		"another key":  {signed, want.Origin, otherVerifier, "no key that is known"},
-		"stranger":     {stranger, want.Origin, verifier, "no key that is known"},
-		"another log":  {signed, "registry.example/other", verifier, `it is of the log "registry.example/log"`},
-		"changed":      {bytes.Replace(signed, []byte("\n1\n"), []byte("\n2\n"), 1), want.Origin, verifier, "cannot be trusted"},
-		"zeros":        {sign("registry.example/log\n01\n" + strings.Split(want.Text(), "\n")[2] + "\n"), want.Origin, verifier, "not written as"},
-		"more lines":   {sign(want.Text() + "more\n"), want.Origin, verifier, "three lines"},
-		"negative":     {sign("registry.example/log\n-1\n" + strings.Split(want.Text(), "\n")[2] + "\n"), want.Origin, verifier, "not written as"},
-		"short hash":   {sign("registry.example/log\n1\nYQ==\n"), want.Origin, verifier, "size or hash"},
-		"nothing":      {nil, want.Origin, verifier, "cannot be trusted"},
-		"much":         {append(bytes.Clone(signed), make([]byte, maxNote)...), want.Origin, verifier, "bytes"},
-		"two at once":  {append(bytes.Clone(signed), signed...), want.Origin, verifier, "cannot be trusted"},
-		"no signature": {[]byte(want.Text()), want.Origin, verifier, "cannot be trusted"},
+		"another key":    {signed, want.Origin, otherVerifier, "no key that is known"},
+		"another signer": {other, want.Origin, verifier, "no key that is known"},
+		"another log":    {signed, "registry.example/other", verifier, `it is of the log "registry.example/log"`},
+		"changed":        {bytes.Replace(signed, []byte("\n1\n"), []byte("\n2\n"), 1), want.Origin, verifier, "cannot be trusted"},
+		"zeros":          {sign("registry.example/log\n01\n" + strings.Split(want.Text(), "\n")[2] + "\n"), want.Origin, verifier, "not written as"},
+		"more lines":     {sign(want.Text() + "more\n"), want.Origin, verifier, "three lines"},
+		"negative":       {sign("registry.example/log\n-1\n" + strings.Split(want.Text(), "\n")[2] + "\n"), want.Origin, verifier, "not written as"},
+		"short hash":     {sign("registry.example/log\n1\nYQ==\n"), want.Origin, verifier, "size or hash"},
+		"nothing":        {nil, want.Origin, verifier, "cannot be trusted"},
+		"much":           {append(bytes.Clone(signed), make([]byte, maxNote)...), want.Origin, verifier, "bytes"},
+		"two at once":    {append(bytes.Clone(signed), signed...), want.Origin, verifier, "cannot be trusted"},
+		"no signature":   {[]byte(want.Text()), want.Origin, verifier, "cannot be trusted"},
 	} {
 		if _, _, err := OpenCheckpoint(c.signed, c.origin, c.verifier); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
