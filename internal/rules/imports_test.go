@@ -79,6 +79,7 @@ var arrows = []arrow{
 	{"internal/registry/definition", "expert internal/manifest internal/toml internal/wording"},
 	{"internal/registry/tlog", ""},
 	{"internal/registry/api", "internal/registry/tlog"},
+	{"internal/registry/signature", ""},
 
 	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 

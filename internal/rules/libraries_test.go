@@ -21,6 +21,7 @@ var libraries = []struct {
 	{"golang.org/x/net/publicsuffix", "internal/netaddr", "below which domains anybody can have a name"},
 	{"golang.org/x/net/http/httpproxy", "internal/egress", "which proxy the user configured for an address"},
 	{"golang.org/x/mod", "internal/manifest internal/registry/definition internal/registry/tlog", "comparing versions; hashes, proofs and signed notes of the transparency log"},
+	{"golang.org/x/crypto/ssh", "internal/registry/signature", "keys and signatures of SSH"},
 	{"golang.org/x/time", "internal/egress", "how often a client of the proxy can ask"},
 	{"golang.org/x/term", "internal/cli/host internal/cli/prompt", "is a person at the other end, and which keys do they press"},
 	{"github.com/google/jsonschema-go", "internal/schema internal/skills/... internal/providers/...", "JSON Schema of tools"},
