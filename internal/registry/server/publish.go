@@ -1,0 +1,281 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/definition"
+	"github.com/perstack-go/perstack/internal/registry/review"
+	"github.com/perstack-go/perstack/internal/registry/signature"
+	"github.com/perstack-go/perstack/internal/registry/tlog"
+)
+
+// A publication is a version that a client wants to publish.
+type publication struct {
+	by        Actor
+	asked     api.Publish
+	d         *definition.Definition
+	digest    string
+	signer    string // fingerprint; empty without a signature
+	repeatKey string
+}
+
+// Publish publishes a version, for ever. A second call with the same repeat key and content returns what
+// the first one did.
+func (r *Registry) Publish(ctx context.Context, by Actor, asked api.Publish, repeatKey string) (done api.Published, err error) {
+	p, err := r.examine(by, asked)
+	if err != nil {
+		return done, err
+	}
+	p.repeatKey = repeatKey
+	var id string
+	if err := r.update(ctx, func(t *change) error { id, err = t.publish(p); return err }); err != nil {
+		return done, err
+	}
+	err = r.view(ctx, func(l *look) error {
+		h, err := l.head()
+		if err != nil {
+			return err
+		}
+		v, err := l.versionByID(id)
+		if err != nil {
+			return err
+		}
+		done.Checkpoint = string(h.note)
+		done.Expert, err = l.expert(v, h.size)
+		return err
+	})
+	return done, err
+}
+
+// Validate does everything that [Registry.Publish] does, except to publish.
+func (r *Registry) Validate(ctx context.Context, by Actor, asked api.Publish) error {
+	p, err := r.examine(by, asked)
+	if err != nil {
+		return err
+	}
+	err = r.update(ctx, func(t *change) error {
+		if _, err := t.publish(p); err != nil {
+			return err
+		}
+		return errValid
+	})
+	if errors.Is(err, errValid) {
+		return nil
+	}
+	return err
+}
+
+// errValid undoes a publication that was only tried.
+var errValid = errors.New("the version could be published")
+
+// examine checks what needs no database.
+func (r *Registry) examine(by Actor, asked api.Publish) (*publication, error) {
+	d, err := definition.Parse(asked.Content)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if err := by.May(Publish, d.Name); err != nil {
+		return nil, err
+	}
+	if err := by.checkName(d.Name); err != nil {
+		return nil, err
+	}
+	if err := review.Check(d, review.Options{Strict: r.opts.Strict}); err != nil {
+		return nil, invalid(err)
+	}
+	p := &publication{by: by, asked: asked, d: d, digest: definition.Digest(asked.Content)}
+	if asked.Signature != "" {
+		key, err := signature.Verify(asked.Signature, asked.Content)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		p.signer = signature.Fingerprint(key)
+	}
+	tags := slices.DeleteFunc(slices.Clone(asked.Tags), func(tag string) bool { return tag == latest })
+	if len(tags) > api.MaxTags {
+		return nil, invalid(fmt.Errorf("a version can have %d tags", api.MaxTags))
+	}
+	for _, tag := range tags {
+		if err := checkTag(tag); err != nil {
+			return nil, err
+		}
+	}
+	p.asked.Tags = tags
+	if asked.Visibility != "" && asked.Visibility != api.Public && asked.Visibility != api.Private {
+		return nil, invalid(fmt.Errorf("%q is not a visibility; use public or private", asked.Visibility))
+	}
+	return p, nil
+}
+
+// latest is the tag that no publisher sets: it follows from the versions.
+const latest = "latest"
+
+func checkTag(tag string) error {
+	if !expert.ValidTag(tag) || definition.IsVersion(tag) {
+		return invalid(fmt.Errorf("%q is not a tag; use lower-case letters, digits, - and _", tag))
+	}
+	return nil
+}
+
+// publish adds a version with its leaf, and returns its id.
+func (t *change) publish(p *publication) (id string, err error) {
+	var digest string
+	repeated, err := t.one("SELECT v.id, v.digest FROM idempotency i JOIN versions v ON v.id = i.version_id WHERE i.org_id = $1 AND i.key = $2", []any{p.by.OrgID, p.repeatKey}, &id, &digest)
+	if err != nil || repeated && digest == p.digest {
+		return id, err
+	}
+	if repeated {
+		return "", badRequest("The idempotency key was used for another version")
+	}
+	owner, err := t.expertFor(p)
+	if err != nil {
+		return "", err
+	}
+	before, err := t.versions(owner.id)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range before {
+		if v.version == p.d.Version {
+			return "", badRequest("Version %s is already published", p.d.Version)
+		}
+	}
+	if len(before) >= maxVersions {
+		return "", badRequest("An Expert can have %d versions", maxVersions)
+	}
+	pinned, leafDelegates, err := t.pinDelegates(p)
+	if err != nil {
+		return "", err
+	}
+	leaf := tlog.Leaf{Kind: tlog.Published, Name: p.d.Name, Version: p.d.Version, Digest: p.digest, Delegates: leafDelegates, Actor: p.by.logName()}
+	if p.asked.Signature != "" {
+		sum := sha256.Sum256([]byte(p.asked.Signature))
+		leaf.Signature = hex.EncodeToString(sum[:])
+	}
+	number, err := t.record(leaf)
+	if err != nil {
+		return "", err
+	}
+	advisories := review.Advise(p.d, t.newestBefore(before, p.d.Version))
+	id = t.r.opts.NewID()
+	now := t.at.UnixMilli()
+	for _, s := range []struct {
+		query string
+		args  []any
+	}{
+		{"INSERT INTO contents (digest, bytes) VALUES ($1, $2)", []any{p.digest, p.asked.Content}},
+		{"INSERT INTO versions (id, expert_id, version, digest, org_id, key_id, signature, signer, created_at, log, leaf) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+			[]any{id, owner.id, p.d.Version, p.digest, p.by.OrgID, p.by.KeyID, p.asked.Signature, p.signer, now, t.r.opts.Origin, number}},
+		{"INSERT INTO version_states (version_id, status, message, replaced_by, advisories, updated_at) VALUES ($1, $2, '', '', $3, $4)", []any{id, api.Available, strings.Join(advisories, "\n"), now}},
+		{"UPDATE experts SET updated_at = $1 WHERE id = $2", []any{now, owner.id}},
+		{"INSERT INTO audit (at, org_id, key_id, address, action, object, outcome, request_id) VALUES ($1, $2, $3, '', 'publish', $4, 'done', '')", []any{now, p.by.OrgID, p.by.KeyID, p.d.Key()}},
+	} {
+		if err := t.exec(s.query, s.args...); err != nil {
+			return "", err
+		}
+	}
+	if p.repeatKey != "" {
+		if err := t.exec("INSERT INTO idempotency (org_id, key, version_id, at) VALUES ($1, $2, $3, $4)", p.by.OrgID, p.repeatKey, id, now); err != nil {
+			return "", err
+		}
+	}
+	for i, v := range pinned {
+		if err := t.exec("INSERT INTO delegations (version_id, position, key, delegate_id) VALUES ($1, $2, $3, $4)", id, i, p.d.Delegates[i], v.id); err != nil {
+			return "", err
+		}
+	}
+	for _, tag := range p.asked.Tags {
+		if err := t.setTag(p.by, owner, tag, version{id: id, version: p.d.Version}); err != nil {
+			return "", err
+		}
+	}
+	return id, nil
+}
+
+const maxVersions = 10_000
+
+// An owned Expert is a name with its owner.
+type owned struct {
+	id, name, orgID, visibility string
+}
+
+// expertFor returns the Expert that a version belongs to. A name that is new belongs to its first
+// publisher from then on.
+func (t *change) expertFor(p *publication) (owned, error) {
+	o := owned{name: p.d.Name}
+	known, err := t.one("SELECT id, org_id, visibility FROM experts WHERE name = $1", []any{p.d.Name}, &o.id, &o.orgID, &o.visibility)
+	if err != nil {
+		return o, err
+	}
+	if known {
+		if o.orgID != p.by.OrgID {
+			return o, badRequest("Expert %s already exists", p.d.Name)
+		}
+		return o, nil
+	}
+	if err := t.checkNewName(p.d.Name, p.by.OrgID); err != nil {
+		return o, err
+	}
+	o.id, o.orgID, o.visibility = t.r.opts.NewID(), p.by.OrgID, p.asked.Visibility
+	if o.visibility == "" {
+		o.visibility = api.Public
+	}
+	now := t.at.UnixMilli()
+	return o, t.exec("INSERT INTO experts (id, name, org_id, visibility, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)", o.id, o.name, o.orgID, o.visibility, now)
+}
+
+// pinDelegates finds out what each delegate means now. That is what it means for this version for ever.
+func (t *change) pinDelegates(p *publication) (pinned []version, lines []tlog.Delegate, err error) {
+	for _, key := range p.d.Delegates {
+		k, err := parseKey(key)
+		if err != nil {
+			return nil, nil, err
+		}
+		v, err := t.find(p.by, k)
+		if answer, ok := errors.AsType[*Error](err); ok && answer.Status == notFoundStatus || v.status == api.Disabled {
+			return nil, nil, badRequest("Delegate expert not found: %s", key)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		pinned = append(pinned, v)
+		lines = append(lines, tlog.Delegate{Key: key, Exact: v.name + "@" + v.version, Digest: v.digest})
+	}
+	all, depth, err := t.closure(pinned)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(all) >= api.MaxClosure:
+		return nil, nil, badRequest("The Expert reaches %d others by delegation; %d are allowed", len(all), api.MaxClosure-1)
+	case depth >= api.MaxDepth:
+		return nil, nil, badRequest("Delegation is %d deep; %d is allowed", depth+1, api.MaxDepth)
+	}
+	return pinned, lines, nil
+}
+
+// newestBefore returns the definition of the highest version below another; nil if there is none.
+func (t *change) newestBefore(all []version, than string) *definition.Definition {
+	for _, v := range all { // the highest first
+		if definition.CompareVersions(v.version, than) > 0 {
+			continue
+		}
+		content, err := t.content(v.digest)
+		if err != nil {
+			return nil // it was erased
+		}
+		d, err := definition.Parse(content)
+		if err != nil {
+			return nil // an advisory is not worth a failure
+		}
+		return d
+	}
+	return nil
+}
