@@ -80,6 +80,12 @@ var arrows = []arrow{
 	{"internal/registry/tlog", ""},
 	{"internal/registry/api", "internal/registry/tlog"},
 	{"internal/registry/signature", ""},
+	{"internal/registry/server", "expert internal/registry/api internal/registry/definition internal/registry/review internal/registry/server/database internal/registry/signature internal/registry/tlog"},
+	{"internal/registry/server/database", ""},
+	{"internal/registry/card", "expert internal/registry/definition internal/skills/base/prompt"},
+	{"internal/registry/review", "expert model internal/registry/card internal/registry/definition internal/terminal internal/wording"},
+	{"internal/registry/trust", "internal/filelock internal/opendir internal/privatefile internal/registry/definition internal/userfile"},
+	{"internal/registry/client", "expert internal/netaddr internal/registry/api internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
 
 	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 

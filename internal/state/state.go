@@ -14,6 +14,7 @@
 //	<state>/remote/<hash>/             one directory for each perstack.toml that was fetched
 //	    pin.json                       its URL, and the digest that the user confirmed
 //	    perstack.toml, perstack.lock   the copy, and its lockfile
+//	<state>/registry/                  what was verified of registries (package registry/trust)
 //
 // A project is the directory of a perstack.toml, or a workspace without one. The hash is that
 // of its path, so two projects of one name have two histories.
