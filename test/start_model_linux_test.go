@@ -36,7 +36,7 @@ func TestStartResize(t *testing.T) {
 	}
 }
 
-// leaveStart stops what runs and leaves the program.
+// leaveStart leaves the program, in which nothing runs.
 func leaveStart(d screen.Driver) {
 	d.Send(screen.CtrlC)
 	d.WaitForText("again quits")
@@ -73,6 +73,7 @@ func TestStartWaitsForModel(t *testing.T) {
 		term.WaitForText("Enter resumes")
 		term.Send(screen.Enter)
 		term.WaitForText("Now it works.")
+		term.WaitForText("completed") // Ctrl-C would stop the Run otherwise
 		leaveStart(term)
 	})
 }

@@ -217,7 +217,7 @@ func (c *chat) send(m edit.Message) tea.Cmd {
 	if b := c.branch; b != nil {
 		t.Checkpoint, t.RestoreFiles, t.Answer = b.at.ID, b.restoreFiles, false
 	}
-	c.answering = false
+	c.answering, c.warned = false, ""
 	c.transcript.open = nil
 	c.transcript.pager.End()
 	return c.run(t)

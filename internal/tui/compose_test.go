@@ -327,6 +327,9 @@ func TestMessageInsteadOfPermission(t *testing.T) {
 	if got := d.task(s); got.Query != "never mind" {
 		t.Errorf("%+v", got)
 	}
+	if d.p.chat.warned != "" {
+		t.Error("the same message to another question would be sent without a warning")
+	}
 }
 
 // A job that was followed is not read any more when another conversation is opened.

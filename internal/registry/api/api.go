@@ -1,5 +1,5 @@
-// Package api has what a registry and its clients say to each other: the paths and the JSON of version 2,
-// which is ours, and of version 1, which the original clients use.
+// Package api has what a registry and its clients say to each other: the paths, and the JSON of version 2,
+// which is ours. Version 1 is that of the original clients.
 //
 // It holds values and nothing else. A client believes only what it can prove from [Entry] and the
 // checkpoint; the rest is for display. Start reading at [Resolved].

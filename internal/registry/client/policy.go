@@ -2,11 +2,9 @@ package client
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/registry/definition"
 	"github.com/perstack-go/perstack/internal/registry/signature"
 	"github.com/perstack-go/perstack/internal/registry/trust"
 )
@@ -79,44 +77,4 @@ func (c *Client) accept(operation string, e *Expert, seen trust.Name) error {
 		return refuse("is signed by %s, which is none of the keys that are required", e.Signer)
 	}
 	return nil
-}
-
-// checkVariables refuses names of variables that a published Expert can never ask for: they are credentials
-// of perstack itself, or decide which code other programs load.
-func checkVariables(d *definition.Definition) error {
-	refuse := func(skill, name string) error {
-		return fmt.Errorf("skill %q asks for the variable %s, which is not given to published Experts", skill, name)
-	}
-	for skill, s := range d.Skills {
-		for _, name := range s.RequiredEnv {
-			if reserved(name) {
-				return refuse(skill, name)
-			}
-		}
-	}
-	for skill, more := range d.Extensions.Skills {
-		for _, value := range more.Headers {
-			var bad string
-			os.Expand(value, func(name string) string {
-				if reserved(name) {
-					bad = name
-				}
-				return ""
-			})
-			if bad != "" {
-				return refuse(skill, bad)
-			}
-		}
-	}
-	return nil
-}
-
-func reserved(name string) bool {
-	name = strings.ToUpper(name)
-	for _, prefix := range []string{"PERSTACK_", "LD_", "DYLD_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{"SSH_AUTH_SOCK", "PATH", "NODE_OPTIONS"}, name)
 }

@@ -193,9 +193,6 @@ func (p *verification) parse(text []byte, key string) (*Expert, error) {
 		return nil, p.lie("the definition of %s says that it is %s", wording.Quote(key), wording.Quote(d.Key()))
 	}
 	parsed, err := d.Expert()
-	if err == nil {
-		err = checkVariables(d)
-	}
 	if err != nil {
 		return nil, p.lie("%s breaks the rules for published Experts: %s", key, shown(err.Error()))
 	}

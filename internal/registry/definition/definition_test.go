@@ -186,6 +186,12 @@ func TestRefused(t *testing.T) {
 		{"key of perstack", func(d *Definition) {
 			d.Skills["x"] = Skill{Type: expert.StdioSkill, Command: "npx", PackageName: "x", RequiredEnv: []string{"PERSTACK_API_KEY"}}
 		}, "belongs to perstack itself"},
+		{"keys of an agent", func(d *Definition) {
+			d.Skills["x"] = Skill{Type: expert.StdioSkill, Command: "npx", PackageName: "x", RequiredEnv: []string{"SSH_AUTH_SOCK"}}
+		}, "SSH_AUTH_SOCK would give the skill the SSH keys"},
+		{"variable in a header", func(d *Definition) {
+			d.Extensions.Skills["remote"] = SkillExtensions{Headers: map[string]string{"X-A": "${PERSTACK_API_KEY}"}}
+		}, "PERSTACK_API_KEY"},
 		{"build metadata", func(d *Definition) { d.Version = "1.0.0+a" }, "version:"},
 		{"version", func(d *Definition) { d.Version = "1.0.0-01" }, "version:"},
 		{"name", func(d *Definition) { d.Name = "a.b" }, "is not a valid expert name"},
@@ -256,8 +262,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Whatever a registry sends: it is refused, or it is one text, and the Expert that it describes is published
-// as that text again.
+// Whatever a registry sends: it is refused, or the Expert says what the text says.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{everything, "[experts.a]\ndescription = \"d\"\ninstruction = \"i\"\n"} {
 		c, _ := manifest.Parse("perstack.toml", []byte(text))

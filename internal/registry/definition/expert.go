@@ -58,6 +58,11 @@ func (d *Definition) check() (faults Faults) {
 	}
 	for name, s := range d.Skills {
 		field := "skills." + name
+		for _, variable := range s.RequiredEnv {
+			if strings.EqualFold(variable, "SSH_AUTH_SOCK") {
+				faults.add(field+".requiredEnv", variable+" would give the skill the SSH keys of its users", "remove it")
+			}
+		}
 		if s.Type == expert.StdioSkill {
 			if s.Command != "npx" && s.Command != "uvx" {
 				faults.add(field+".command", wording.Quote(s.Command)+" cannot be published", "published skills are packages, which npx or uvx start")

@@ -46,11 +46,6 @@ func Check(d *definition.Definition, opts Options) error {
 		}
 	}
 	for name, s := range d.Skills {
-		for _, variable := range s.RequiredEnv {
-			if strings.EqualFold(variable, "SSH_AUTH_SOCK") {
-				faults = append(faults, definition.Fault{Field: "skills." + name + ".requiredEnv", Message: variable + " gives a skill your SSH keys", Hint: "remove it"})
-			}
-		}
 		if opts.Strict && unpinned(name, s) {
 			faults = append(faults, definition.Fault{Field: "skills." + name + ".packageName", Message: wording.Quote(s.PackageName) + " has no exact version, which this registry asks for", Hint: "add one, such as @1.0.0"})
 		}

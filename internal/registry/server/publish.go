@@ -164,7 +164,11 @@ func (t *change) publish(p *publication) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	advisories := review.Advise(p.d, t.newestBefore(before, p.d.Version))
+	previous, err := t.newestBefore(before, p.d.Version)
+	if err != nil {
+		return "", err
+	}
+	advisories := review.Advise(p.d, previous)
 	id = t.r.opts.NewID()
 	now := t.at.UnixMilli()
 	for _, s := range []struct {
@@ -261,21 +265,18 @@ func (t *change) pinDelegates(p *publication) (pinned []version, lines []tlog.De
 	return pinned, lines, nil
 }
 
-// newestBefore returns the definition of the highest version below another; nil if there is none.
-func (t *change) newestBefore(all []version, than string) *definition.Definition {
+// newestBefore returns the definition of the highest version below another whose content was not erased; nil
+// if there is none.
+func (t *change) newestBefore(all []version, than string) (*definition.Definition, error) {
 	for _, v := range all { // the highest first
-		if definition.CompareVersions(v.version, than) > 0 {
+		if definition.CompareVersions(v.version, than) > 0 || v.status == api.Unpublished {
 			continue
 		}
 		content, err := t.content(v.digest)
 		if err != nil {
-			return nil // it was erased
+			return nil, err
 		}
-		d, err := definition.Parse(content)
-		if err != nil {
-			return nil // an advisory is not worth a failure
-		}
-		return d
+		return definition.Parse(content)
 	}
-	return nil
+	return nil, nil
 }

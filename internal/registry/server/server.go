@@ -139,7 +139,7 @@ const (
 func (a Actor) checkName(name string) error {
 	scope, _, scoped := strings.Cut(name, "/")
 	switch {
-	case a.OrgType != Team && scoped && a.OrgType != ServiceAdmin:
+	case a.OrgType != Team && scoped:
 		return badRequest("Expert name cannot be scoped")
 	case a.OrgType == Team && !scoped:
 		return badRequest("Expert name must be scoped")

@@ -4,7 +4,7 @@
 //
 //	<dir>/definitions/<digest>         canonical texts, checked against their digest at every read
 //	<dir>/logs/<hash>/head.json        newest checkpoint, key and origin of the log of one registry
-//	<dir>/logs/<hash>/verified/<digest>  that a digest was verified, with its leaf and signature
+//	<dir>/logs/<hash>/verified/<hash>  that a digest was verified, with its leaf and signature
 //	<dir>/logs/<hash>/names/<hash>     what was seen of a name: tags, and the newest signed version
 //	<dir>/logs/<hash>/evidence/<hash>  two checkpoints that cannot both be true
 //

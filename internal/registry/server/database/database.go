@@ -83,7 +83,7 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the database %s cannot be opened: %w", path, err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil { // SQLite lets others read what it makes; the file is still empty
+	if err := os.Chmod(path, 0o600); err != nil { // SQLite lets others read what it makes; there is no table yet
 		return nil, errors.Join(fmt.Errorf("the database %s cannot be made private: %w", path, err), write.Close())
 	}
 	read, err := open(url.Values{}, 8)
@@ -147,11 +147,19 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	if db.kind != sqlite {
 		return errors.New("a PostgreSQL database is backed up by its own tools, such as pg_dump")
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s exists", path)
-	}
-	if _, err := db.read.ExecContext(ctx, "VACUUM INTO $1", path); err != nil {
+	private, err := os.MkdirTemp(filepath.Dir(path), ".backup-") // SQLite lets others read what it makes
+	if err != nil {
 		return fmt.Errorf("the database could not be copied: %w", err)
 	}
-	return os.Chmod(path, 0o600)
+	copied := filepath.Join(private, "copy")
+	if _, err = db.read.ExecContext(ctx, "VACUUM INTO $1", copied); err == nil {
+		err = os.Chmod(copied, 0o600)
+	}
+	if err == nil {
+		err = os.Link(copied, path) // which does not replace a file
+	}
+	if err = errors.Join(err, os.RemoveAll(private)); err != nil {
+		return fmt.Errorf("the database could not be copied: %w", err)
+	}
+	return nil
 }

@@ -155,6 +155,12 @@ func TestBackup(t *testing.T) {
 	if err := db.Backup(t.Context(), copied); err == nil {
 		t.Error("a file was overwritten")
 	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".backup-*")); err != nil || left != nil {
+		t.Errorf("left behind: %v %v", left, err)
+	}
 	again, err := Open(t.Context(), copied)
 	if err != nil {
 		t.Fatal(err)
