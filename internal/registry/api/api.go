@@ -202,9 +202,26 @@ type KeyInfo struct {
 	Name      string    `json:"name,omitzero"`
 	Scopes    []string  `json:"scopes"`
 	Patterns  []string  `json:"patterns,omitempty"` // of names; empty is all of the organization
+	Networks  []string  `json:"networks,omitempty"` // where it can be used from; empty is everywhere
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	UsedAt    time.Time `json:"usedAt,omitzero"`
+}
+
+// A CreateKey asks for an API key.
+type CreateKey struct {
+	Organization string   `json:"organization,omitzero"` // that of the asking key if empty
+	Name         string   `json:"name,omitzero"`         // for people
+	Scopes       []string `json:"scopes"`
+	Patterns     []string `json:"patterns,omitempty"`
+	Networks     []string `json:"networks,omitempty"`
+	Days         int      `json:"days,omitzero"` // that it is valid; 7 if 0
+}
+
+// A CreatedKey answers a [CreateKey]. The token is shown once.
+type CreatedKey struct {
+	Token string  `json:"token"`
+	Key   KeyInfo `json:"key"`
 }
 
 // An Error is the body of every answer that is no success.

@@ -34,6 +34,9 @@ func (r *Registry) view(ctx context.Context, do func(*look) error) error {
 // update changes the registry. When do has ended without an error, a new checkpoint is signed if the log
 // grew.
 func (r *Registry) update(ctx context.Context, do func(*change) error) error {
+	if r.opts.ReadOnly {
+		return &Error{Status: unavailableStatus, Reason: "The registry is read-only at the moment"}
+	}
 	return r.opts.Database.Update(ctx, func(tx *sql.Tx) error {
 		t := &change{look: look{ctx, r, tx}, at: r.opts.Now().UTC().Truncate(time.Millisecond)}
 		var err error
@@ -85,7 +88,7 @@ func (l *look) each(query string, args []any, row func(scan func(...any) error) 
 }
 
 func (l *look) logSize() (size int64, err error) {
-	_, err = l.one("SELECT COUNT(*) FROM log_leaves WHERE log = $1", []any{l.r.opts.Origin}, &size)
+	_, err = l.one("SELECT COALESCE(MAX(number) + 1, 0) FROM log_leaves WHERE log = $1", []any{l.r.opts.Origin}, &size)
 	return size, err
 }
 
@@ -167,23 +170,4 @@ func (l *look) growth(from, size int64) ([]tlog.Hash, error) {
 		return nil, badRequest("The log has %d leaves and never had %d", size, from)
 	}
 	return tlog.ProveGrowth(from, size, l.hashes())
-}
-
-func (t *change) createOrganization(by Actor, id, name, kind string) error {
-	taken, err := t.one("SELECT id FROM organizations WHERE name = $1", []any{name}, new(string))
-	if err != nil {
-		return err
-	}
-	if taken {
-		return badRequest("Organization %s already exists", name)
-	}
-	if err := t.exec("INSERT INTO organizations (id, name, type, visibility, created_at) VALUES ($1, $2, $3, $4, $5)", id, name, kind, api.Public, t.at.UnixMilli()); err != nil {
-		return err
-	}
-	actor := "admin"
-	if by.OrgID != "" {
-		actor = by.logName()
-	}
-	_, err = t.record(tlog.Leaf{Kind: tlog.OrgChanged, Org: id, New: name, Actor: actor})
-	return err
 }

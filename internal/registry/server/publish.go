@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/api"
@@ -27,14 +26,19 @@ type publication struct {
 	repeatKey string
 }
 
-// Publish publishes a version, for ever. A second call with the same repeat key and content returns what
-// the first one did.
-func (r *Registry) Publish(ctx context.Context, by Actor, asked api.Publish, repeatKey string) (done api.Published, err error) {
-	p, err := r.examine(by, asked)
+// PublishOptions are what a client can add to a publication.
+type PublishOptions struct {
+	RepeatKey string // a second publication with it and the same content returns what the first one did
+	Digest    string // what the client computed; another one refuses the publication
+	From      int64  // size of the log that the client knows; the answer proves that the log grew from it
+}
+
+// Publish publishes a version, for ever.
+func (r *Registry) Publish(ctx context.Context, by Actor, asked api.Publish, opts PublishOptions) (done api.Published, err error) {
+	p, err := r.examine(by, asked, opts)
 	if err != nil {
 		return done, err
 	}
-	p.repeatKey = repeatKey
 	var id string
 	if err := r.update(ctx, func(t *change) error { id, err = t.publish(p); return err }); err != nil {
 		return done, err
@@ -49,6 +53,11 @@ func (r *Registry) Publish(ctx context.Context, by Actor, asked api.Publish, rep
 			return err
 		}
 		done.Checkpoint = string(h.note)
+		if opts.From <= h.size { // what was published stays so, whatever a client thinks of the log
+			if done.Growth, err = l.growth(opts.From, h.size); err != nil {
+				return err
+			}
+		}
 		done.Expert, err = l.expert(v, h.size)
 		return err
 	})
@@ -56,28 +65,35 @@ func (r *Registry) Publish(ctx context.Context, by Actor, asked api.Publish, rep
 }
 
 // Validate does everything that [Registry.Publish] does, except to publish.
-func (r *Registry) Validate(ctx context.Context, by Actor, asked api.Publish) error {
-	p, err := r.examine(by, asked)
+// It returns what readers of the version would be told.
+func (r *Registry) Validate(ctx context.Context, by Actor, asked api.Publish, opts PublishOptions) (advisories []string, err error) {
+	p, err := r.examine(by, asked, opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = r.update(ctx, func(t *change) error {
-		if _, err := t.publish(p); err != nil {
+		id, err := t.publish(p)
+		if err != nil {
 			return err
 		}
+		v, err := t.versionByID(id)
+		if err != nil {
+			return err
+		}
+		advisories = unlines(v.advisories)
 		return errValid
 	})
 	if errors.Is(err, errValid) {
-		return nil
+		return advisories, nil
 	}
-	return err
+	return nil, err
 }
 
 // errValid undoes a publication that was only tried.
 var errValid = errors.New("the version could be published")
 
 // examine checks what needs no database.
-func (r *Registry) examine(by Actor, asked api.Publish) (*publication, error) {
+func (r *Registry) examine(by Actor, asked api.Publish, opts PublishOptions) (*publication, error) {
 	d, err := definition.Parse(asked.Content)
 	if err != nil {
 		return nil, invalid(err)
@@ -91,7 +107,10 @@ func (r *Registry) examine(by Actor, asked api.Publish) (*publication, error) {
 	if err := review.Check(d, review.Options{Strict: r.opts.Strict}); err != nil {
 		return nil, invalid(err)
 	}
-	p := &publication{by: by, asked: asked, d: d, digest: definition.Digest(asked.Content)}
+	p := &publication{by: by, asked: asked, d: d, digest: definition.Digest(asked.Content), repeatKey: opts.RepeatKey}
+	if opts.Digest != "" && opts.Digest != p.digest {
+		return nil, invalid(fmt.Errorf("the definition has the digest %s, and the client computed %s", p.digest, opts.Digest))
+	}
 	if asked.Signature != "" {
 		key, err := signature.Verify(asked.Signature, asked.Content)
 		if err != nil {
@@ -178,13 +197,15 @@ func (t *change) publish(p *publication) (id string, err error) {
 		{"INSERT INTO contents (digest, bytes) VALUES ($1, $2)", []any{p.digest, p.asked.Content}},
 		{"INSERT INTO versions (id, expert_id, version, digest, org_id, key_id, signature, signer, created_at, log, leaf) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
 			[]any{id, owner.id, p.d.Version, p.digest, p.by.OrgID, p.by.KeyID, p.asked.Signature, p.signer, now, t.r.opts.Origin, number}},
-		{"INSERT INTO version_states (version_id, status, message, replaced_by, advisories, updated_at) VALUES ($1, $2, '', '', $3, $4)", []any{id, api.Available, strings.Join(advisories, "\n"), now}},
+		{"INSERT INTO version_states (version_id, status, message, replaced_by, advisories, updated_at) VALUES ($1, $2, '', '', $3, $4)", []any{id, api.Available, lines(advisories), now}},
 		{"UPDATE experts SET updated_at = $1 WHERE id = $2", []any{now, owner.id}},
-		{"INSERT INTO audit (at, org_id, key_id, address, action, object, outcome, request_id) VALUES ($1, $2, $3, '', 'publish', $4, 'done', '')", []any{now, p.by.OrgID, p.by.KeyID, p.d.Key()}},
 	} {
 		if err := t.exec(s.query, s.args...); err != nil {
 			return "", err
 		}
+	}
+	if err := t.audit(p.by, "publish", p.d.Key(), p.digest, number); err != nil {
+		return "", err
 	}
 	if p.repeatKey != "" {
 		if err := t.exec("INSERT INTO idempotency (org_id, key, version_id, at) VALUES ($1, $2, $3, $4)", p.by.OrgID, p.repeatKey, id, now); err != nil {

@@ -60,7 +60,7 @@ func (l *look) versionByID(id string) (version, error) {
 
 // isVisible reports whether somebody may know of a version.
 func (v *version) isVisible(to Actor) bool {
-	return v.visibility == api.Public || v.orgID == to.OrgID
+	return v.visibility == api.Public || to.sees(v.orgID, v.name)
 }
 
 // find returns the version that a key means.
@@ -172,9 +172,7 @@ func (l *look) describe(v version) (api.Version, error) {
 		Name: v.name, Version: v.version, Digest: v.digest, Status: v.status, StatusMessage: v.message, ReplacedBy: v.replacedBy,
 		Tags: tags, Index: v.number, PublishedAt: time.UnixMilli(v.createdAt).UTC(), PublishedBy: v.orgName, Signer: v.signer,
 	}
-	if v.advisories != "" {
-		out.Advisories = strings.Split(v.advisories, "\n")
-	}
+	out.Advisories = unlines(v.advisories)
 	return out, err
 }
 

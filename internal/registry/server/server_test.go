@@ -61,7 +61,7 @@ func newSite(t *testing.T) *site {
 	if s.verifier, err = note.NewVerifier(public); err != nil {
 		t.Fatal(err)
 	}
-	s.Registry, err = New(Options{Database: db, Origin: origin, Signer: signer, Now: func() time.Time { return s.time }, NewID: s.newID})
+	s.Registry, err = New(Options{Database: db, Origin: origin, Signer: signer, Now: func() time.Time { return s.time }, NewID: s.newID, Random: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (s *site) newID() string {
 // org makes an organization, and returns somebody of it who may do everything.
 func (s *site) org(name, kind string) Actor {
 	s.t.Helper()
-	id, err := s.CreateOrganization(s.t.Context(), Actor{}, name, kind)
+	id, err := s.CreateOrganization(s.t.Context(), Operator(), name, kind)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func content(name, version string, delegates ...string) []byte {
 }
 
 func (s *site) publish(by Actor, content []byte, tags ...string) (api.Published, error) {
-	return s.Publish(s.t.Context(), by, api.Publish{Content: content, Tags: tags}, "")
+	return s.Publish(s.t.Context(), by, api.Publish{Content: content, Tags: tags}, PublishOptions{})
 }
 
 func (s *site) mustPublish(by Actor, content []byte, tags ...string) api.Published {
@@ -228,11 +228,11 @@ func TestValidate(t *testing.T) {
 	s := newSite(t)
 	acme := s.org("acme", Team)
 	asked := api.Publish{Content: content("@acme/lead", "1.0.0")}
-	if err := s.Validate(t.Context(), acme, asked); err != nil {
+	if _, err := s.Validate(t.Context(), acme, asked, PublishOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.mustPublish(acme, asked.Content)
-	if err := s.Validate(t.Context(), acme, asked); reason(err) != "400 Version 1.0.0 is already published" {
+	if _, err := s.Validate(t.Context(), acme, asked, PublishOptions{}); reason(err) != "400 Version 1.0.0 is already published" {
 		t.Error(err)
 	}
 }
@@ -241,15 +241,15 @@ func TestRepeatedPublication(t *testing.T) {
 	s := newSite(t)
 	acme := s.org("acme", Team)
 	asked := api.Publish{Content: content("@acme/lead", "1.0.0")}
-	first, err := s.Publish(t.Context(), acme, asked, "k")
+	first, err := s.Publish(t.Context(), acme, asked, PublishOptions{RepeatKey: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.Publish(t.Context(), acme, asked, "k")
+	again, err := s.Publish(t.Context(), acme, asked, PublishOptions{RepeatKey: "k"})
 	if err != nil || cmp.Diff(first, again) != "" {
 		t.Errorf("%v %s", err, cmp.Diff(first, again))
 	}
-	if _, err := s.Publish(t.Context(), acme, api.Publish{Content: content("@acme/lead", "2.0.0")}, "k"); reason(err) != "400 The idempotency key was used for another version" {
+	if _, err := s.Publish(t.Context(), acme, api.Publish{Content: content("@acme/lead", "2.0.0")}, PublishOptions{RepeatKey: "k"}); reason(err) != "400 The idempotency key was used for another version" {
 		t.Error(err)
 	}
 }
@@ -270,10 +270,10 @@ func TestSignedPublication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Publish(t.Context(), acme, api.Publish{Content: content("@acme/lead", "1.0.1"), Signature: signed}, ""); !strings.HasPrefix(reason(err), "422 the signature is not valid") {
+	if _, err := s.Publish(t.Context(), acme, api.Publish{Content: content("@acme/lead", "1.0.1"), Signature: signed}, PublishOptions{}); !strings.HasPrefix(reason(err), "422 the signature is not valid") {
 		t.Error(reason(err))
 	}
-	done, err := s.Publish(t.Context(), acme, api.Publish{Content: text, Signature: signed}, "")
+	done, err := s.Publish(t.Context(), acme, api.Publish{Content: text, Signature: signed}, PublishOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestPublishersAtOnce(t *testing.T) {
 		for _, version := range []string{"1.0.0", fmt.Sprintf("1.%d.1", i)} {
 			wg.Go(func() {
 				text := bytes.Replace(content("@acme/lead", version), []byte("Work."), fmt.Appendf(nil, "Work as %d.", i), 1)
-				_, err := s.Publish(context.WithoutCancel(t.Context()), acme, api.Publish{Content: text}, "")
+				_, err := s.Publish(context.WithoutCancel(t.Context()), acme, api.Publish{Content: text}, PublishOptions{})
 				switch {
 				case err == nil:
 					mu.Lock()
@@ -345,7 +345,7 @@ func TestPublishersAtOnce(t *testing.T) {
 func TestResolveRefuses(t *testing.T) {
 	s := newSite(t)
 	acme, other := s.org("acme", Team), s.org("other", Team)
-	if _, err := s.Publish(t.Context(), acme, api.Publish{Content: content("@acme/secret", "1.0.0"), Visibility: api.Private}, ""); err != nil {
+	if _, err := s.Publish(t.Context(), acme, api.Publish{Content: content("@acme/secret", "1.0.0"), Visibility: api.Private}, PublishOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

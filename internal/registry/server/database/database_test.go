@@ -35,7 +35,7 @@ func exec(ctx context.Context, db *DB, query string, args ...any) error {
 func TestTablesRefuseChanges(t *testing.T) {
 	db, _ := open(t)
 	for _, query := range []string{
-		"INSERT INTO organizations VALUES ('o', 'acme', 'team', 'public', 1)",
+		"INSERT INTO organizations (id, name, type, visibility, created_at) VALUES ('o', 'acme', 'team', 'public', 1)",
 		"INSERT INTO experts VALUES ('e', 'a', 'o', 'public', 1, 1)",
 		"INSERT INTO contents VALUES ('sha256:a', x'00')",
 		"INSERT INTO contents VALUES ('sha256:b', x'00')",
@@ -43,7 +43,7 @@ func TestTablesRefuseChanges(t *testing.T) {
 		"INSERT INTO log_leaves VALUES ('log', 0, x'00')",
 		"INSERT INTO log_hashes VALUES ('log', 0, x'00')",
 		"INSERT INTO log_heads VALUES ('log', 1, x'00')",
-		"INSERT INTO audit VALUES (1, 'o', 'k', '', 'publish', 'a', 'done', '')",
+		"INSERT INTO audit (at, org_id, key_id, address, action, object, outcome, request_id) VALUES (1, 'o', 'k', '', 'publish', 'a', 'done', '')",
 		"INSERT INTO erased VALUES ('sha256:b', 1)",
 	} {
 		if err := exec(t.Context(), db, query); err != nil {
