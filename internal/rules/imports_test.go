@@ -59,6 +59,7 @@ var arrows = []arrow{
 	{"internal/sandbox/probe", "expert internal/privatefile internal/sandbox/landlock internal/userfile"}, // its cache is a private file of the user
 	{"internal/sandbox/selfcheck", ""},
 	{"internal/sandbox/...", "event expert internal/egress internal/env internal/filelock internal/filename internal/stopwatch internal/userfile internal/wording internal/sandbox/landlock internal/sandbox/disk internal/sandbox/policy internal/sandbox/space internal/sandbox/probe internal/sandbox/selfcheck"},
+	{"internal/credentials", "internal/filelock internal/netaddr internal/opendir internal/privatefile internal/sandbox internal/sandbox/policy internal/terminal internal/userfile"}, // its helpers are programs
 	{"internal/narrate", values + "model internal/wording"},
 	{"internal/approval", values + "internal/terminal internal/wording"},
 	{"internal/approval/grants", "rawjson internal/filelock internal/opendir internal/privatefile internal/toml internal/userfile"},
@@ -86,6 +87,7 @@ var arrows = []arrow{
 	{"internal/registry/review", "expert model internal/registry/card internal/registry/definition internal/terminal internal/wording"},
 	{"internal/registry/trust", "internal/filelock internal/opendir internal/privatefile internal/registry/definition internal/userfile"},
 	{"internal/registry/client", "expert internal/netaddr internal/registry/api internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
+	{"internal/registry/scopes", "expert internal/filelock internal/manifest internal/netaddr internal/opendir internal/privatefile internal/registry/signature internal/userfile internal/wording"},
 
 	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 
@@ -141,7 +143,7 @@ var arrows = []arrow{
 	{"internal/tui/plain", values + "engine internal/tui internal/cli/lines internal/narrate internal/approval internal/terminal internal/wording"},
 
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/jobarchive internal/inputs internal/jq internal/narrate " +
-		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/credentials internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	// The full-screen program.
 	{"internal/tui/...", values + "engine internal/tui/... internal/narrate internal/approval internal/columns internal/markdown internal/terminal internal/wording internal/sandbox internal/workspace internal/state internal/privatefile internal/secret"},

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
+	"github.com/perstack-go/perstack/internal/credentials"
 	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/restore"
@@ -27,6 +29,7 @@ type History struct {
 	Project state.Project // empty if the system names no state directory
 	state   state.Dir
 	others  []string // histories in the workspace, which other runs used
+	own     string   // the directory of the user's configuration, with grants and logins; "" if it is not known
 }
 
 // ProjectDir returns the directory of the project: that of the perstack.toml that the flag
@@ -71,6 +74,9 @@ func (h *Host) StatePath() string {
 func (h *Host) History(storage, config, workspace string) (History, error) {
 	chosen := cmp.Or(storage, h.Getenv("PERSTACK_STORAGE_PATH"))
 	history := History{Chosen: chosen != "", Dir: h.Path(chosen)}
+	if path := h.UserConfigPath(); path != "" {
+		history.own = filepath.Dir(path)
+	}
 	err := h.findProject(&history, config, workspace)
 	if err != nil && !(history.Chosen && errors.Is(err, state.ErrUnknown)) {
 		return History{}, err
@@ -140,12 +146,15 @@ func (h History) RecordStorage() error {
 	return h.state.RecordStorage(h.Dir)
 }
 
-// Hidden lists what tools and programs must not see: the history, all state of the user, and the
-// histories in the workspace that other runs used.
+// Hidden lists what tools and programs must not see: the history, all state of the user, the user's
+// configuration with grants and logins, and the histories in the workspace that other runs used.
 func (h History) Hidden() []string {
 	own := []string{h.Dir, string(h.state)}
 	if h.state == "" || h.Dir == h.Project.State {
 		own = []string{cmp.Or(string(h.state), h.Dir)}
+	}
+	if h.own != "" && !slices.Contains(own, h.own) { // on macOS it is the state directory
+		own = append(own, h.own)
 	}
 	return append(own, h.others...)
 }
@@ -264,7 +273,7 @@ func secrets(read func() ([]state.Key, error)) func() ([]store.SealKey, error) {
 }
 
 // In returns those of the directories that [History.Hidden] lists which are in a workspace, and
-// whether the state of the user is among them.
+// whether the state or the logins of the user are among them.
 func (h History) In(workspace string) (found []string, state bool, err error) {
 	at, err := resolvePath(workspace)
 	if err != nil {
@@ -276,11 +285,20 @@ func (h History) In(workspace string) (found []string, state bool, err error) {
 			return nil, false, err
 		}
 		if _, in := userfile.Below(at, resolved); in {
+			if dir == h.own && dir != string(h.state) && !h.hasLogins() {
+				continue // nothing in it is a secret
+			}
 			found = append(found, dir)
-			state = state || dir == string(h.state)
+			state = state || dir == string(h.state) || dir == h.own
 		}
 	}
 	return found, state, nil
+}
+
+// hasLogins reports whether there is a login file.
+func (h History) hasLogins() bool {
+	_, err := os.Lstat(filepath.Join(h.own, credentials.FileName))
+	return err == nil
 }
 
 // Begin records which project the history is of.

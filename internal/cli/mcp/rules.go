@@ -74,6 +74,9 @@ func loadRules(ctx context.Context, o *Options) (rules, error) {
 	if r.sandbox, err = h.Sandbox(o.Sandbox); err != nil {
 		return rules{}, err
 	}
+	if err := h.HideLogins(dir, dir); err != nil {
+		return rules{}, err
+	}
 	own, err := h.Own(dir, dir)
 	if err != nil {
 		return rules{}, err

@@ -49,6 +49,9 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 	if err := h.SandboxPaths(config); err != nil {
 		return nil, err
 	}
+	if err := h.HideLogins(config.Dir, o.workspace()); err != nil {
+		return nil, err
+	}
 	own, err := h.Own(config.Dir, o.workspace())
 	if err != nil {
 		return nil, err

@@ -20,6 +20,8 @@ const (
 	Squid          Exemption = "squid"
 	AuditControl   Exemption = "audit"
 	Supervisor     Exemption = "supervisor"
+
+	CredentialHelper Exemption = "credentialHelper"
 )
 
 // An ExemptionRow says which programs an exemption is for, and why. Both are Markdown.
@@ -50,6 +52,10 @@ func Exemptions() []ExemptionRow {
 		{
 			Squid, "`squid`, if you choose it as the proxy",
 			"it connects to other hosts for programs in sandboxes. Perstack writes its configuration",
+		},
+		{
+			CredentialHelper, "`docker-credential-NAME`, if you choose to keep a login there",
+			"it uses your keychain, and gets the key and the address of one server. It is never taken from the project or the workspace",
 		},
 		{
 			AuditControl, "perstack itself, as the hostile program of an audit",

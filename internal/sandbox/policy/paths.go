@@ -19,16 +19,26 @@ type Places struct {
 	Home  string // the home directory: parts of it can be shown, the whole cannot
 	State string // the state directory of perstack
 	Dir   string // where relative paths start
+	// Config is the directory of the user's configuration of perstack, where logins are kept.
+	Config string
 	// Sockets are those of agents, by which a program would use keys that it cannot read.
 	Sockets []string
 }
 
-// NewPlaces takes the sockets from the environment.
+// NewPlaces takes the sockets and the directory of the configuration from the environment.
 func NewPlaces(home, state, dir string, environ []string) Places {
 	p := Places{Home: home, State: state, Dir: dir}
+	if home != "" {
+		p.Config = filepath.Join(home, ".config", "perstack")
+	}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		switch name {
+		case "XDG_CONFIG_HOME", "AppData": // macOS has it in the state directory
+			if filepath.IsAbs(value) {
+				p.Config = filepath.Join(value, "perstack")
+			}
+			continue
 		case "SSH_AUTH_SOCK", "GPG_AGENT_INFO":
 			value, _, _ = strings.Cut(value, ":") // of gpg: number and version follow
 		case "DOCKER_HOST", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS":
@@ -113,12 +123,13 @@ func (p Places) resolve(path string) (string, error) {
 type followed struct {
 	Places
 	home, state string
+	config      string
 	agents      []string // as agentDirs lists them
 	sockets     []string
 }
 
 func (p Places) follow() followed {
-	f := followed{Places: p, home: follow(p.Home), state: follow(p.State)}
+	f := followed{Places: p, home: follow(p.Home), state: follow(p.State), config: follow(p.Config)}
 	if f.home != "" {
 		for _, name := range agentDirs() {
 			f.agents = append(f.agents, follow(filepath.Join(f.home, name)))
@@ -154,6 +165,14 @@ func (p followed) refuse(real string) error {
 		}
 		if in(real, p.state) {
 			return errors.New("it contains the state directory of perstack")
+		}
+	}
+	if in(p.config, real) {
+		return errors.New("it is in the configuration of perstack, where logins are kept")
+	}
+	if in(real, p.config) {
+		if _, err := os.Lstat(p.config); err == nil {
+			return errors.New("it contains the configuration of perstack, where logins are kept")
 		}
 	}
 	for _, dir := range systemDirs() {

@@ -105,11 +105,32 @@ func TestNewPlaces(t *testing.T) {
 		"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus,guid=a", "CONTAINER_HOST=tcp://example.com:2375", "SSH_AUTH_SOCK=relative", "OTHER=/x", "x",
 	})
 	want := Places{
-		Home: "/home/ann", State: "/state", Dir: "/work",
+		Home: "/home/ann", State: "/state", Dir: "/work", Config: "/home/ann/.config/perstack",
 		Sockets: []string{"/tmp/ssh-x/agent.7", "/tmp/gpg-x/S.gpg-agent", "/srv/docker.sock", "/run/user/1000/bus"},
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
+	}
+	if p := NewPlaces("/home/ann", "", "", []string{"XDG_CONFIG_HOME=/cfg", "XDG_CONFIG_HOME=relative"}); p.Config != "/cfg/perstack" {
+		t.Errorf("the configuration is in %s", p.Config)
+	}
+}
+
+// A sandbox never opens the directory with the logins of the user, whatever the user says.
+func TestLoginsAreNotOpened(t *testing.T) {
+	dir := tempDir(t)
+	build(t, dir, "home/.config/perstack/credentials.json", "home/.config/git/config", "link -> home/.config/perstack", "none/.config/x")
+	p := NewPlaces(filepath.Join(dir, "home"), "", dir, nil)
+	for _, path := range []string{"~/.config", "~/.config/perstack", "~/.config/perstack/credentials.json", "link", "link/credentials.json"} {
+		if got, err := p.CheckPath("readable path", path); err == nil || !strings.Contains(err.Error(), "where logins are kept") {
+			t.Errorf("%s: got %q, %v", path, got, err)
+		}
+	}
+	if _, err := p.CheckPath("readable path", "~/.config/git"); err != nil {
+		t.Error(err)
+	}
+	if _, err := NewPlaces(filepath.Join(dir, "none"), "", dir, nil).CheckPath("readable path", "~/.config"); err != nil {
+		t.Errorf("without a configuration: %v", err)
 	}
 }
 
