@@ -32,6 +32,7 @@ type Config struct {
 
 	Settings   job.Settings // of every job; [docker] is Isolation.Container
 	APIBaseURL string       // perstackApiBaseUrl: the registry
+	Registries []Registry   // others, which the user has to allow
 
 	// What the file says of models, by name; nil if it says nothing. It overrides what is
 	// built in.

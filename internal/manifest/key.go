@@ -215,7 +215,7 @@ func (r *reader) misplaced(key string) string {
 func (t *tables) misplaced(key string) string {
 	is := func(names []string) bool { return slices.Contains(names, key) }
 	switch {
-	case key == "prices" || key == "models" || key == "experts":
+	case key == "prices" || key == "models" || key == "experts" || key == "registries":
 		return "it is a table of its own: write it like [" + key + ".<name>]"
 	case key == "docker" || key == "snapshots":
 		return "it is a table of its own: write it as [" + key + "]"

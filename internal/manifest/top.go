@@ -48,6 +48,7 @@ func topKeys() []key[Config] {
 		}, (*reader).models).
 			without("built-in properties").more("see [models](#models)"),
 		row("perstackApiBaseUrl", "Address of the registry.", matching(secureURL, 0, "https address", netaddr.RegistryURL), func(c *C, s string) { c.APIBaseURL = s }).or(DefaultAPIBaseURL),
+		registriesKey(false, func(c *C) *[]Registry { return &c.Registries }),
 		custom("perstackBaseSkillCommand", "Program and arguments that replace the built-in base skill.", "list",
 			fixed(list(0, "The program, then its arguments.", matching("", 0, "")).schema), (*reader).baseSkillCommand).without("the built-in one"),
 		row("envPath", "Env files to read, relative to this file; an empty list reads none.", envPaths(), func(c *C, all []string) { c.EnvPath = all }).

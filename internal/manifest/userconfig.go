@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -29,6 +30,10 @@ type UserConfig struct {
 	Approvals job.Approvals
 	AllowAll  *bool // false refuses to answer all questions with yes
 	Snapshots job.Snapshots
+	// Registries and Scopes say where Experts come from, and what they have to prove.
+	Registries    []Registry
+	Scopes        []Scope
+	MinReleaseAge time.Duration // 0 for none
 
 	Warnings  toml.Problems
 	file      string
@@ -63,10 +68,12 @@ const (
 	RequestSandbox   RequestKind = "sandbox"   // sandboxes that are off, or open more than the workspace
 	RequestApprovals RequestKind = "approvals" // rules that allow tool calls
 	RequestSnapshots RequestKind = "snapshots" // files of the workspace that are not stored
+
+	RequestRegistries RequestKind = "registries" // where Experts come from that are not in the file
 )
 
 // requestKinds lists the kinds, in the order in which requests are shown.
-var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork, RequestSandbox, RequestApprovals, RequestSnapshots}
+var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork, RequestSandbox, RequestApprovals, RequestSnapshots, RequestRegistries}
 
 // RequestKinds returns the words of the key allow, in the order in which requests are shown.
 func RequestKinds() (words []string) {
@@ -93,6 +100,9 @@ var userKeys = sync.OnceValue(func() []key[UserConfig] {
 		custom("sandbox", "Sandboxes of programs with the runtime local.", "table", func() *jsonSchema { return schemaOf("", userSandboxKeys()) }, (*reader).userSandbox).
 			without("its defaults").more("see [sandbox](#sandbox)"),
 		snapshotsKey(func(u *UserConfig) *job.Snapshots { return &u.Snapshots }),
+		registriesKey(true, func(u *UserConfig) *[]Registry { return &u.Registries }),
+		scopesKey(),
+		minAgeKey(func(u *UserConfig) *time.Duration { return &u.MinReleaseAge }).without("no age").more("see [scopes](#scopes)"),
 	}
 	keys = append(keys, approvalKeys(job.Verdicts(), func(u *UserConfig) *job.Rules { return rulesOf(&u.Approvals, job.FromUser) })...)
 	return append(keys,
