@@ -156,6 +156,24 @@ var insideAttacks = []insideAttack{
 		},
 	},
 	{
+		name: "read the logins of the user", id: "T1", works: onlyOff,
+		stage: func(t *testing.T, p *attacked) ([]toolCall, func(*testing.T, outcome) bool) {
+			p.environ = append(p.environ, "XDG_CONFIG_HOME="+filepath.Join(p.home, "config"))
+			dir := filepath.Join(p.home, "config", "perstack")
+			path := filepath.Join(dir, "credentials.json")
+			write(t, path, `{"version":1,"registries":{"https://registry.example.com":{"kind":"key","key":"psk_live_9fKx2LmQ8vTz4Wb7","stored":"2026-01-02T03:04:05Z"}}}`)
+			if err := os.Chmod(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			// The key itself is redacted, so the program says only that it has seen it.
+			return []toolCall{sh("logins", "grep -q psk_live "+path+" && echo key seen")},
+				func(t *testing.T, o outcome) bool { return strings.Contains(o.output(t, "logins"), "key seen") }
+		},
+	},
+	{
 		name: "change the script of a skill before its start", id: "T3", works: open,
 		run: atEach(open, ending{1, "its program has changed since it was installed, so it was not started"}),
 		stage: func(t *testing.T, p *attacked) ([]toolCall, func(*testing.T, outcome) bool) {

@@ -21,12 +21,13 @@ import (
 
 // A Project is what the files of a project say, as far as it counts for a run.
 type Project struct {
-	Config   *manifest.Config
-	Lock     *lockfile.Lock            // nil if there is none, or if it will be made again
-	Programs map[*expert.Skill]Program // of skills that get variables, as far as they have one
-	Experts  []*expert.Expert          // that can run
-	Resolved job.Resolved              // what flags, the file and a recorded job come to
-	Outside  []OutsideFile             // env files that the user did not name
+	Config     *manifest.Config
+	Lock       *lockfile.Lock            // nil if there is none, or if it will be made again
+	Programs   map[*expert.Skill]Program // of skills that get variables, as far as they have one
+	Experts    []*expert.Expert          // that can run
+	Resolved   job.Resolved              // what flags, the file and a recorded job come to
+	Outside    []OutsideFile             // env files that the user did not name
+	Registries []Registry                // that the file names, and that the run would ask for Experts
 	// Workspace is where programs work.
 	Workspace string
 	Env       env.Env // of the env files that have been read
@@ -54,6 +55,7 @@ func List(p Project) []Request {
 	}
 	l.approvals()
 	l.snapshots()
+	l.registries()
 	return sorted(l.list)
 }
 

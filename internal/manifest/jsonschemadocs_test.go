@@ -78,6 +78,7 @@ func TestJSONSchemaAndReferenceAgree(t *testing.T) {
 		{"### Sandbox", "| key | value |", schemaOf("", sandboxKeys())},
 		{"### Prices", "| key | value |", schemaOf("", all.prices())},
 		{"### Models", "| key | value |", schemaOf("", all.models())},
+		{"### Registries", "| key | value |", schemaOf("", registryKeys(false))},
 		{"## Provider", "| key | value |", providerSchema()},
 		{"## Experts", "| key | value |", schemaOf("", all.expert())},
 		{"## Skills", "| key | types |", skillSchema(false)},

@@ -24,6 +24,7 @@ func TestReferenceTables(t *testing.T) {
 		{"### Sandbox", "| key | value | meaning | when absent |", pageRows(all.sandbox(), nil)},
 		{"### Rules", "| key | value | meaning | when absent |", pageRows(all.rules(), nil)},
 		{"### Snapshots", "| key | value | meaning | when absent |", pageRows(all.stored(), nil)},
+		{"### Registries", "| key | value | meaning | when absent |", pageRows(registryKeys(false), nil)},
 		{"## Experts", "| key | value | meaning | when absent |", pageRows(all.expert(), nil)},
 		{"## Skills", "| key | types | value | meaning | when absent |", pageRows(all.skill(), skillTypes)},
 	} {

@@ -83,7 +83,7 @@ func TestSyntax(t *testing.T) {
 		"deep array":   {"model = " + strings.Repeat("[", 40) + strings.Repeat("]", 40), `p.toml:1:1: tables and arrays are nested more than 32 deep`},
 		"deep key":     {strings.Repeat("a.", 40) + "a = 1", `p.toml:1:65: tables and arrays are nested more than 32 deep`},
 		"many keys":    {"[experts]\n" + numbered(1025, "x#={}\n"), `p.toml:1026:1: a table has more than 1024 keys`},
-		"hidden text":  {"\"\u202e\" = 1\n['\u202e']", `p.toml:1:1: "\u202e": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, approvals, rules, approvalTimeout, snapshots, docker, sandbox, prices, models, perstackApiBaseUrl, perstackBaseSkillCommand, envPath, experts` + "\n" + `p.toml:2:2: "\u202e": key � should be a table, not a value`},
+		"hidden text":  {"\"\u202e\" = 1\n['\u202e']", `p.toml:1:1: "\u202e": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, approvals, rules, approvalTimeout, snapshots, docker, sandbox, prices, models, perstackApiBaseUrl, registries, perstackBaseSkillCommand, envPath, experts` + "\n" + `p.toml:2:2: "\u202e": key � should be a table, not a value`},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.text, strings.Split(c.want, "\n")...) })
 	}
@@ -187,9 +187,9 @@ func TestTopLevelValues(t *testing.T) {
 		"perstackApiBaseUrl = 'https://u:p@r.example'": `p.toml:1:22: perstackApiBaseUrl: must not contain a user name or password; use headers or environment variables for keys`,
 		"perstackApiBaseUrl = 'r.example'":             `p.toml:1:22: perstackApiBaseUrl: is not a URL; write it like https://host.example/path`,
 		"   model = true # é":                          `p.toml:1:12: model: must be a string, not a boolean; put it in quotes`,
-		"\"é\".model = 1":                              `p.toml:1:1: "é": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, approvals, rules, approvalTimeout, snapshots, docker, sandbox, prices, models, perstackApiBaseUrl, perstackBaseSkillCommand, envPath, experts`,
+		"\"é\".model = 1":                              `p.toml:1:1: "é": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, approvals, rules, approvalTimeout, snapshots, docker, sandbox, prices, models, perstackApiBaseUrl, registries, perstackBaseSkillCommand, envPath, experts`,
 		"provider = {providerName='öö', setting={}}":   `p.toml:1:26: provider.providerName: unknown value "öö"; use anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek, openai-compatible or replay`,
-		"x = 'öö'\nmodel = 'm'\nmodell = 'öö'":         "p.toml:1:1: x: unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, approvals, rules, approvalTimeout, snapshots, docker, sandbox, prices, models, perstackApiBaseUrl, perstackBaseSkillCommand, envPath, experts\np.toml:3:1: modell: unknown key; did you mean \"model\"?",
+		"x = 'öö'\nmodel = 'm'\nmodell = 'öö'":         "p.toml:1:1: x: unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, approvals, rules, approvalTimeout, snapshots, docker, sandbox, prices, models, perstackApiBaseUrl, registries, perstackBaseSkillCommand, envPath, experts\np.toml:3:1: modell: unknown key; did you mean \"model\"?",
 	} {
 		check(t, text, strings.Split(want, "\n")...)
 	}

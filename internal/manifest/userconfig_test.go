@@ -75,11 +75,11 @@ func TestUserConfigPage(t *testing.T) {
 	}
 	before := strings.ReplaceAll(string(data), "\r\n", "\n")
 	parts := strings.Split(before, header)
-	if len(parts) != 5 {
+	if len(parts) != 7 {
 		t.Fatalf("%s has %d tables of keys", path, len(parts)-1)
 	}
 	page := parts[0]
-	for i, rows := range []string{pageRows(userKeys(), nil), pageRows(snapshotKeys(), nil), pageRows(userSandboxKeys(), nil), pageRows(consentKeys(), nil)} {
+	for i, rows := range []string{pageRows(userKeys(), nil), pageRows(snapshotKeys(), nil), pageRows(userSandboxKeys(), nil), pageRows(registryKeys(true), nil), pageRows(scopeKeys(), nil), pageRows(consentKeys(), nil)} {
 		_, after, _ := strings.Cut("\n"+parts[i+1], "\n\n")
 		page += header + rows + "\n" + after
 	}
