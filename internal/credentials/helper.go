@@ -130,7 +130,9 @@ func hideIn(err error, key string) error {
 
 // call runs one action of a helper and returns its output.
 func (h Helpers) call(ctx context.Context, name, action string, input []byte) ([]byte, error) {
-	fail := func(err error) error { return fmt.Errorf("the credential helper %q failed to %s: %w", name, action, err) }
+	fail := func(err error) error {
+		return fmt.Errorf("the credential helper %q failed to %s: %w", name, action, err)
+	}
 	if err := checkHelper(name); err != nil {
 		return nil, err
 	}

@@ -3,9 +3,7 @@ package credentials
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
-	"strings"
 
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
@@ -21,16 +19,5 @@ func Origin(address string) (string, error) {
 	if err != nil {
 		return "", errors.New("the address of the server is not a URL")
 	}
-	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
-	scheme := strings.ToLower(u.Scheme)
-	if port == map[string]string{"https": "443", "http": "80"}[scheme] {
-		port = ""
-	}
-	switch {
-	case port != "":
-		host = net.JoinHostPort(host, port)
-	case strings.Contains(host, ":"):
-		host = "[" + host + "]"
-	}
-	return scheme + "://" + host, nil
+	return netaddr.Origin(u), nil
 }

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -18,7 +17,7 @@ import (
 // Expert comes from.
 type Registry struct {
 	Name   string
-	URL    string   // as [NormalURL] writes it
+	URL    string   // as [netaddr.NormalURL] writes it
 	LogKey string   // that signs its log; empty if the file does not say
 	Scopes []string // whose Experts are there, like @acme
 }
@@ -79,7 +78,7 @@ func registryKeys(own bool) []key[Registry] {
 		address = matching(localURL, 2048, "https address", toml.Length(1, 2048), registryAddress, bareURL)
 	}
 	return []key[R]{
-		row("url", "Address of the registry.", address, func(r *R, s string) { r.URL = NormalURL(s) }).
+		row("url", "Address of the registry.", address, func(r *R, s string) { r.URL = netaddr.NormalURL(s) }).
 			required(`write its address, like {path} = "https://registry.example.com"`),
 		row("logKey", "Public key of the log of the registry.", matching(logKeyPattern, maxLogKey, "text", toml.Length(1, maxLogKey), toml.Printable, logKey), func(r *R, s string) { r.LogKey = s }).
 			without("the key that the registry shows first is kept"),
@@ -148,26 +147,6 @@ func bareURL(s string) (message, hint string) {
 		return "has more than a host and a path", "write it like https://registry.example.com"
 	}
 	return "", ""
-}
-
-// NormalURL writes the address of a registry in the one form in which addresses are compared. The
-// address was checked before.
-func NormalURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" {
-		return s
-	}
-	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
-	if scheme == "https" && port == "443" || scheme == "http" && port == "80" {
-		port = ""
-	}
-	switch {
-	case port != "":
-		host = net.JoinHostPort(host, port)
-	case strings.Contains(host, ":"):
-		host = "[" + host + "]"
-	}
-	return scheme + "://" + host + strings.TrimRight(u.Path, "/")
 }
 
 func logKey(s string) (message, hint string) {

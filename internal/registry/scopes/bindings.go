@@ -14,7 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/filelock"
-	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/opendir"
 	"github.com/perstack-go/perstack/internal/privatefile"
 	"github.com/perstack-go/perstack/internal/userfile"
@@ -78,12 +78,12 @@ func parse(data []byte) (Bindings, error) {
 	}
 	for subject, url := range c.Subjects {
 		// A scope has the form of a name with something behind it.
-		if !expert.ValidName(subject) && !expert.ValidName(subject+"/x") || url == "" || manifest.NormalURL(url) != url {
+		if !expert.ValidName(subject) && !expert.ValidName(subject+"/x") || url == "" || netaddr.NormalURL(url) != url {
 			return Bindings{}, fmt.Errorf("%q is not bound to the address of a registry", subject)
 		}
 	}
 	for url, key := range c.LogKeys {
-		if _, err := note.NewVerifier(key); err != nil || manifest.NormalURL(url) != url {
+		if _, err := note.NewVerifier(key); err != nil || netaddr.NormalURL(url) != url {
 			return Bindings{}, fmt.Errorf("the key for %q is not that of a log", url)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/registry/signature"
 )
 
@@ -38,7 +39,7 @@ const (
 // A Registry is where an Expert comes from.
 type Registry struct {
 	Name   string // as the configuration calls it
-	URL    string // as [manifest.NormalURL] writes it
+	URL    string // as [netaddr.NormalURL] writes it
 	LogKey string // that the log must be signed with; empty if the first one that is seen counts
 }
 
@@ -169,10 +170,10 @@ func (r *Rules) place(d *Decision, scope string) error {
 // usual is the default registry, of names without a scope and of scopes that have no other one. A
 // project can name it, unless the user did.
 func (r *Rules) usual() (Registry, Source, error) {
-	builtIn := Registry{Name: manifest.DefaultRegistry, URL: manifest.NormalURL(manifest.DefaultAPIBaseURL)}
+	builtIn := Registry{Name: manifest.DefaultRegistry, URL: netaddr.NormalURL(manifest.DefaultAPIBaseURL)}
 	theirs := builtIn
 	if r.project != nil && r.project.APIBaseURL != "" {
-		theirs.URL = manifest.NormalURL(r.project.APIBaseURL)
+		theirs.URL = netaddr.NormalURL(r.project.APIBaseURL)
 	}
 	mine, ok := r.named(manifest.DefaultRegistry)
 	switch {
@@ -199,7 +200,7 @@ func (r *Rules) ofUser(scope string) (Registry, bool) {
 			return one, true
 		}
 		// The configuration was checked: the name is that of the built-in one.
-		return Registry{Name: manifest.DefaultRegistry, URL: manifest.NormalURL(manifest.DefaultAPIBaseURL)}, true
+		return Registry{Name: manifest.DefaultRegistry, URL: netaddr.NormalURL(manifest.DefaultAPIBaseURL)}, true
 	}
 	return listed(r.user.Registries, scope)
 }
