@@ -140,3 +140,12 @@ func (o *opening) path(name string) string {
 	}
 	return filepath.Join(o.Dir, name)
 }
+
+// HTTPClient returns a client for servers that are no models, such as a registry. It uses the proxy and
+// the authorities that the user's environment names for models.
+func HTTPClient(environment func(name string) string, dir string) (*http.Client, error) {
+	return newOpening(Config{
+		Provider: "registry", Dir: dir,
+		Variables: func(name string) Variable { return Variable{Value: environment(name)} },
+	}).http()
+}

@@ -118,25 +118,25 @@ func TestAskedRegistries(t *testing.T) {
 	if config == nil {
 		t.Fatal(problems)
 	}
-	rules, file, err := h.Registries(config, h.Dir)
+	rules, err := h.Registries(config, h.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := AskedRegistries(rules, []string{"@mine/x", "@acme/x", "@other/x", "writer"})
+	asked, err := rules.Asked([]string{"@mine/x", "@acme/x", "@other/x", "writer"})
 	if want := (consent.Registry{Name: "acme", URL: "https://a.example", Scope: "@acme"}); err != nil || !slices.Equal(asked, []consent.Registry{want}) {
 		t.Errorf("%v, %v", asked, err)
 	}
 	d, err := rules.For("@acme/x")
 	if err == nil {
-		err = file.Bind(t.Context(), d, "")
+		err = rules.Bound.Bind(t.Context(), d, "")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rules, _, err = h.Registries(nil, h.Dir); err != nil {
+	if rules, err = h.Registries(nil, h.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := AskedRegistries(rules, []string{"@acme/x"}); err == nil || !strings.Contains(err.Error(), "by an earlier run") {
+	if _, err := rules.Asked([]string{"@acme/x"}); err == nil || !strings.Contains(err.Error(), "by an earlier run") {
 		t.Errorf("another project: %v", err)
 	}
 }

@@ -1,48 +1,68 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/internal/consent"
+	"github.com/perstack-go/perstack/internal/credentials"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/registry/scopes"
+	"github.com/perstack-go/perstack/internal/registry/trust"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/version"
 )
 
-// Registries returns what decides where Experts come from, and the file in which a command binds what
-// it used. The configuration is that of the project; nil if there is none.
-func (h *Host) Registries(config *manifest.Config, workspace string) (*scopes.Rules, scopes.File, error) {
-	project := workspace
+// Registries decide where Experts come from, and connect to these places.
+type Registries struct {
+	*scopes.Rules
+	// Bound is the file in which a command binds what it used, after everything was verified.
+	Bound scopes.File
+	// Trust is what this machine has verified.
+	Trust *trust.Store
+
+	host               *Host
+	project, workspace string
+}
+
+// Registries returns the registries of the user in a project. The configuration is nil if there is no
+// project.
+func (h *Host) Registries(config *manifest.Config, workspace string) (*Registries, error) {
+	r := &Registries{host: h, project: workspace, workspace: workspace}
 	if config != nil {
-		project = config.Dir
+		r.project = config.Dir
 	}
-	user, err := h.userConfig(project, workspace)
+	user, err := h.userConfig(r.project, workspace)
 	if err != nil {
-		return nil, scopes.File{}, err
+		return nil, err
 	}
 	dir, err := h.StateDir()
 	if err != nil {
-		return nil, scopes.File{}, &ExitError{Code: ExitUsage, Err: err}
+		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	file := scopes.File{Path: filepath.Join(string(dir), scopes.FileName)}
-	bound, err := file.Load()
+	r.Trust = trust.Open(filepath.Join(string(dir), "registry"))
+	r.Bound = scopes.File{Path: filepath.Join(string(dir), scopes.FileName)}
+	bound, err := r.Bound.Load()
 	if err == nil && (len(bound.Subjects) > 0 || len(bound.LogKeys) > 0) {
-		err = h.planted(file.Path, project, workspace)
+		err = h.planted(r.Bound.Path, r.project, workspace)
 	}
 	if err != nil {
-		return nil, scopes.File{}, Usagef("%s is not used: %w", file.Path, err)
+		return nil, Usagef("%s is not used: %w", r.Bound.Path, err)
 	}
-	rules, err := scopes.New(user, config, bound)
-	if err != nil {
-		return nil, scopes.File{}, &ExitError{Code: ExitUsage, Err: err}
+	if r.Rules, err = scopes.New(user, config, bound); err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	return rules, file, nil
+	return r, nil
 }
 
-// AskedRegistries returns the registries that a run would ask for these Experts and that only the
-// project names. The user has to allow them before any request is sent.
-func AskedRegistries(rules *scopes.Rules, keys []string) (all []consent.Registry, err error) {
+// Asked returns the registries that a run would ask for these Experts and that only the project names.
+// The user has to allow them before any request is sent.
+func (r *Registries) Asked(keys []string) (all []consent.Registry, err error) {
 	for _, key := range keys {
-		d, err := rules.For(key)
+		d, err := r.For(key)
 		if err != nil {
 			return nil, &ExitError{Code: ExitUsage, Err: err}
 		}
@@ -59,4 +79,44 @@ func AskedRegistries(rules *scopes.Rules, keys []string) (all []consent.Registry
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// Client returns the client of the registry that was decided on, with the key of the user if there is
+// one. It makes no request. Programs that keep keys are started by commands.
+func (r *Registries) Client(ctx context.Context, d scopes.Decision, commands *sandbox.Supervisor) (*client.Client, error) {
+	h := r.host
+	logins, err := h.Credentials(r.project, r.workspace, commands)
+	if err != nil {
+		return nil, err
+	}
+	environment := ""
+	if d.Default {
+		environment = h.Getenv(credentials.Variable)
+	}
+	login, err := logins.Registry(ctx, d.Registry.URL, environment)
+	if err != nil && !errors.Is(err, credentials.ErrNone) {
+		return nil, err
+	}
+	web, err := providers.HTTPClient(h.Getenv, h.Dir)
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
+	policies, err := r.Policies() // of all scopes: an Expert can delegate to one of another scope
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
+	require := map[string]client.Require{}
+	for scope, policy := range policies {
+		one := client.Require{Keys: policy.Keys}
+		if policy.Strict {
+			one.Level = client.Level(policy.Require)
+		}
+		require[scope] = one
+	}
+	return client.New(client.Options{
+		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: login.Key,
+		Insecure: d.From == scopes.User, // a project cannot name an address without encryption
+		Policies: require,
+		HTTP:     web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: h.Source.Now,
+	})
 }

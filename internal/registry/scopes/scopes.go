@@ -289,6 +289,19 @@ func (r *Rules) policy(scope string) (Policy, error) {
 	return p, nil
 }
 
+// Policies are what the user wants to be proved, by scope; "" is for names without one. Scopes that the
+// user does not speak of are not in it.
+func (r *Rules) Policies() (all map[string]Policy, err error) {
+	all = map[string]Policy{}
+	for i := range r.user.Scopes {
+		scope := r.user.Scopes[i].Name
+		if all[scope], err = r.policy(scope); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 func keysOf(s *manifest.Scope) (keys []string, err error) {
 	for i, line := range s.Keys {
 		key, _, err := signature.ParseKey(line)
