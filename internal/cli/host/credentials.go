@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/credentials"
 	"github.com/perstack-go/perstack/internal/sandbox"
@@ -31,7 +32,7 @@ func (h *Host) Credentials(project, workspace string, commands *sandbox.Supervis
 		}
 	}
 	return &credentials.Store{
-		File: credentials.File{Path: path}, Secrets: &h.Secrets, Now: h.Source.Now,
+		File: credentials.File{Path: path}, Secrets: &h.Secrets, Now: func() time.Time { return h.Source.Now() },
 		Helpers: credentials.Helpers{
 			Commands: commands, Environ: h.Environ, Dir: h.Dir,
 			Check: func(path string) error { return h.planted(path, project, workspace) },
