@@ -1,7 +1,6 @@
 package credentials
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -268,13 +267,13 @@ func TestDirectory(t *testing.T) {
 	if _, err := s.File.Load(); err == nil {
 		t.Error("read from a shared directory")
 	}
-	if err := s.Login(context.Background(), home, Login{Key: key}); err == nil {
+	if err := s.Login(t.Context(), home, Login{Key: key}); err == nil {
 		t.Error("written to a shared directory")
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Login(context.Background(), home, Login{Key: key}); err != nil {
+	if err := s.Login(t.Context(), home, Login{Key: key}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {

@@ -137,8 +137,9 @@ func parseAge(s string) (time.Duration, bool) {
 	return d, err == nil && d <= maxAge
 }
 
-// registryAddress accepts plain http for this machine.
-func registryAddress(s string) (message, hint string) { return netaddr.BaseURL(s, false, false) }
+// registryAddress accepts what the user chooses: a registry can be in a private network, and without
+// encryption on this machine.
+func registryAddress(s string) (message, hint string) { return netaddr.BaseURL(s, false, true) }
 
 // bareURL refuses what is not part of an address that paths are added to.
 func bareURL(s string) (message, hint string) {

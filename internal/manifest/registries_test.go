@@ -20,11 +20,11 @@ func TestRegistries(t *testing.T) {
 	if c == nil || !cmp.Equal(c.Registries, want) {
 		t.Errorf("project: %v, %v", c, problems)
 	}
-	u, problems := ParseUser("config.toml", []byte("minReleaseAge = '7d'\n"+text+"[registries.default]\nurl = 'http://127.0.0.1:8080/base/'\n[scopes.'@x']\nregistry = 'acme'\nrequire = ['"+testSigner+"']\nminReleaseAge = '90m'\n[scopes.'@y']\nregistry = 'default'"))
+	u, problems := ParseUser("config.toml", []byte("minReleaseAge = '7d'\n"+text+"[registries.default]\nurl = 'http://127.0.0.1:8080/base/'\n[registries.company]\nurl = 'https://10.1.2.3'\n[scopes.'@x']\nregistry = 'acme'\nrequire = ['"+testSigner+"']\nminReleaseAge = '90m'\n[scopes.'@y']\nregistry = 'default'"))
 	if u == nil {
 		t.Fatal(problems)
 	}
-	if diff := cmp.Diff(append(want, Registry{Name: "default", URL: "http://127.0.0.1:8080/base"}), u.Registries); diff != "" {
+	if diff := cmp.Diff(append(want, Registry{Name: "default", URL: "http://127.0.0.1:8080/base"}, Registry{Name: "company", URL: "https://10.1.2.3"}), u.Registries); diff != "" {
 		t.Error(diff)
 	}
 	scopes := []Scope{{Name: "@x", Registry: "acme", Require: RequireSigned, Keys: []string{testSigner}, MinReleaseAge: 90 * time.Minute}, {Name: "@y", Registry: "default"}}

@@ -111,24 +111,22 @@ func (c *Client) URL() string { return c.base.String() }
 
 // parseBase reads the address of a registry. There is one text for each address.
 func parseBase(text string, insecure bool) (*url.URL, error) {
-	message, hint := netaddr.RegistryURL(text)
-	if insecure && message == "must use https" {
-		message, hint = netaddr.BaseURL(text, false, true) // plain HTTP to this machine only
+	check := netaddr.RegistryURL
+	if insecure { // plain HTTP to this machine only
+		check = func(s string) (message, hint string) { return netaddr.BaseURL(s, false, true) }
 	}
-	if message != "" {
+	if message, hint := check(text); message != "" {
 		return nil, fmt.Errorf("the URL %s; %s", message, hint)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		return nil, errors.New("the URL has a query or a fragment; write it like https://registry.example")
 	}
-	host := strings.ToLower(u.Host)
-	if u.Scheme == "https" {
-		host = strings.TrimSuffix(host, ":443")
+	if u, err = url.Parse(netaddr.NormalURL(text)); err != nil {
+		return nil, err
 	}
-	clean := (&url.URL{Scheme: u.Scheme, Host: host, Path: u.Path}).JoinPath()
-	clean.Path = strings.TrimRight(clean.Path, "/")
-	clean.RawPath = ""
+	clean := u.JoinPath() // without .. and the like
+	clean.Path, clean.RawPath = strings.TrimRight(clean.Path, "/"), ""
 	return clean, nil
 }
 
