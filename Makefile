@@ -16,8 +16,8 @@ STATIC := CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath"
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-build: ## build bin/perstack: one static file, no paths of this machine inside
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
+build: ## build bin/perstack and bin/perstackd: static files, no paths of this machine inside
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack ./cmd/perstackd
 
 # What you run while you work: no race detector, tests that take long leave themselves out
 # (testing.Short), and so do the packages that start many programs or containers.
@@ -49,10 +49,10 @@ check: ## check formatting, and vet for Linux, macOS and Windows
 # Linking finds what vet does not: the program, and the tests of the packages that have
 # files for each system.
 CROSS := ./internal/workspace ./internal/sandbox ./internal/skills/base ./store/file ./internal/cli/host
-cross: ## build the program and its tests for macOS and Windows
+cross: ## build the programs and their tests for macOS and Windows
 	@for system in darwin windows; do \
 		echo "GOOS=$$system go build, go test -c"; \
-		GOOS=$$system go build $(COMPILE_ONLY) -o /dev/null ./cmd/perstack || exit 1; \
+		for program in ./cmd/perstack ./cmd/perstackd; do GOOS=$$system go build $(COMPILE_ONLY) -o /dev/null $$program || exit 1; done; \
 		for package in $(CROSS); do GOOS=$$system go test -c $(COMPILE_ONLY) -o /dev/null $$package || exit 1; done; \
 	done
 

@@ -12,7 +12,7 @@ import (
 var commandWords = regexp.MustCompile(`(^|[\s("'\x60:,;/])(--[a-z][a-z-]*|perstack (audit|completion|demo|docker|doctor|egress|help|inspect|install|jobs|log|mcp|models|rules|run|schema|trust|validate|version)\b)`)
 
 // ofTheCommandLine are the packages that have flags, and those that are made for tests.
-const ofTheCommandLine = "cmd/... internal/cli/... bench/... test/... examples/..."
+const ofTheCommandLine = "cmd/... internal/cli/... internal/daemon/... bench/... test/... examples/..."
 
 func commandWordsInLibraries(t *tree) (found []finding) {
 	for _, f := range t.sources(false) {

@@ -26,7 +26,8 @@ var importReservations = []reservation{
 		// reach its listener.
 		// The process that runs a job takes answers of the user on a socket.
 		// The client of a registry makes requests with an http.Client that is handed in. It does not dial.
-		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client",
+		// The server of a registry listens, and dials nothing.
+		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/httpapi internal/daemon/registry",
 		why:  "this package has nothing to do with the network",
 	},
 	{

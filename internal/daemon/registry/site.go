@@ -1,0 +1,130 @@
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/registry/server"
+	"github.com/perstack-go/perstack/internal/registry/server/database"
+	"github.com/perstack-go/perstack/internal/state"
+)
+
+// A place says where a registry is kept. All commands have its flags.
+type place struct {
+	host     *host.Host
+	data     string
+	database string
+}
+
+const databaseVariable = "PERSTACKD_DATABASE"
+
+func (p *place) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&p.data, "data", "", "directory of the database and the key of the log (default $XDG_STATE_HOME/perstackd/registry)")
+	flags.StringVar(&p.database, "database", "", "postgres://user@host/name instead of SQLite; $"+databaseVariable+" keeps a password out of the list of processes")
+}
+
+// dir returns the data directory.
+func (p *place) dir() (string, error) {
+	if p.data != "" {
+		return p.host.Path(p.data), nil
+	}
+	dir, err := state.Find(runtime.GOOS, p.host.Home, p.host.Getenv)
+	if err != nil {
+		return "", host.Usagef("the home directory is not known; name a directory with --data")
+	}
+	return filepath.Join(filepath.Dir(string(dir)), "perstackd", "registry"), nil
+}
+
+// databaseName is the file of the database in the data directory.
+const databaseName = "registry.db"
+
+// address returns where the database is.
+func (p *place) address(dir string) (string, error) {
+	address := p.database
+	if address == "" {
+		address = p.host.Getenv(databaseVariable)
+	}
+	if address == "" {
+		return filepath.Join(dir, databaseName), nil
+	}
+	if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
+		return "", host.Usagef("--database must be like postgres://user@host/name; --data names the directory of an SQLite database")
+	}
+	if u, err := url.Parse(address); err == nil {
+		if password, ok := u.User.Password(); ok {
+			p.host.Secrets.Add(databaseVariable, password)
+		}
+	}
+	return address, nil
+}
+
+// A site is an open registry.
+type site struct {
+	*server.Registry
+
+	dir string
+	db  *database.DB
+	key logKey
+}
+
+// options change how a site is opened.
+type siteOptions struct {
+	origin   string // of a log that does not exist yet; if it is empty, the registry must exist
+	strict   bool
+	readOnly bool
+}
+
+// open opens a registry.
+func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error) {
+	dir, err := p.dir()
+	if err != nil {
+		return nil, err
+	}
+	address, err := p.address(dir)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readLogKey(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if opts.origin == "" {
+			return nil, host.Usagef("there is no registry in %s; start one with perstackd registry, or name its directory with --data", dir)
+		}
+		if err = os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("the data directory cannot be made: %w", err)
+		}
+		key, err = makeLogKey(dir, opts.origin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	db, err := database.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	core, err := server.New(server.Options{
+		Database: db, Origin: key.signer.Name(), Signer: key.signer, Random: rand.Reader, Strict: opts.strict, ReadOnly: opts.readOnly,
+		Now: p.host.Source.Now, NewID: p.host.Source.NewID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &site{Registry: core, dir: dir, db: db, key: key}, nil
+}
+
+func (s *site) Close() error { return s.db.Close() }

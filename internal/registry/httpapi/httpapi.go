@@ -1,0 +1,91 @@
+// Package httpapi speaks HTTP for a registry: version 1 of the API for the original clients, version 2 for
+// ours, the log, and what an operator needs. The rules of a registry are in package server; this one reads
+// requests, writes answers, and limits both.
+//
+// Every route is a row of a table, which the OpenAPI document is compared with. Collections are served with
+// and without a slash at the end, and a key is one escaped segment, or as a proxy has unescaped it. Start
+// reading at [New], then routes.go.
+package httpapi
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/server"
+)
+
+// Options are what the HTTP side of a registry needs.
+type Options struct {
+	Registry *server.Registry
+	LogKeys  []string // verifier keys of the log, the one in use first
+	Origin   string   // of the log
+	Policy   string   // address of a page about the rules of this registry
+	Contact  string
+
+	Logger *slog.Logger
+	Now    func() time.Time
+	NewID  func() string
+
+	// ReadOnly refuses every change.
+	ReadOnly bool
+	// VerboseErrors adds the reason to the word for the status in version 1: the original command line
+	// prints nothing else.
+	VerboseErrors bool
+	// Proxies are those whose word about the address of a client counts.
+	Proxies []netip.Prefix
+
+	Limits Limits
+	// RequestTimeout is how long a request and its answer can take, and BodyTimeout how long its body; 0 is
+	// 30 and 20 seconds.
+	RequestTimeout, BodyTimeout time.Duration
+}
+
+// A Handler answers the requests of a registry.
+type Handler struct {
+	opts    Options
+	routes  []*route
+	ledger  *ledger
+	metrics *metrics
+}
+
+// The usual timeouts.
+const (
+	defaultRequestTimeout = 30 * time.Second
+	defaultBodyTimeout    = 20 * time.Second
+)
+
+// New returns the HTTP side of a registry.
+func New(opts Options) (*Handler, error) {
+	if opts.Registry == nil || opts.Logger == nil || opts.Now == nil || opts.NewID == nil || opts.Origin == "" || len(opts.LogKeys) == 0 {
+		return nil, errors.New("the HTTP side of a registry needs a registry, its log, a logger, a clock and ids")
+	}
+	if opts.RequestTimeout <= 0 {
+		opts.RequestTimeout = defaultRequestTimeout
+	}
+	if opts.BodyTimeout <= 0 {
+		opts.BodyTimeout = defaultBodyTimeout
+	}
+	h := &Handler{opts: opts, ledger: &ledger{buckets: map[string]*bucket{}}, metrics: newMetrics()}
+	h.routes = h.table()
+	return h, nil
+}
+
+// discovery says what this registry is.
+func (h *Handler) discovery(c *call) error {
+	return c.json(api.Discovery{
+		API: api.V2, Log: api.Log{Origin: h.opts.Origin, Path: api.LogPath, Keys: h.opts.LogKeys},
+		Policy: h.opts.Policy, Contact: h.opts.Contact,
+	})
+}
+
+// health says that the program runs.
+func (h *Handler) health(c *call) error { return c.json(map[string]string{"status": "ok"}) }
+
+// notReady is the answer while the database cannot be used.
+func notReady() error {
+	return &server.Error{Status: http.StatusServiceUnavailable, Reason: "The database cannot be used"}
+}

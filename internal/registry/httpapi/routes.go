@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/server"
+)
+
+// table lists all routes. What comes first counts.
+func (h *Handler) table() []*route {
+	all := slices.Concat(
+		[]*route{
+			{method: http.MethodGet, pattern: "/healthz", effect: free, do: h.health},
+			{method: http.MethodGet, pattern: "/readyz", effect: free, do: h.ready},
+			{method: http.MethodGet, pattern: api.DiscoveryPath, effect: reads, do: h.discovery},
+		},
+		h.logRoutes(),
+		h.version2(),
+	)
+	for _, r := range all {
+		r.segments = strings.Split(strings.TrimPrefix(r.pattern, "/"), "/")
+	}
+	return all
+}
+
+// version2 lists the routes of our API.
+func (h *Handler) version2() []*route {
+	return []*route{
+		{method: http.MethodPost, pattern: api.V2 + "/resolve", effect: reads, do: h.resolve},
+		{method: http.MethodPost, pattern: api.V2 + "/experts", effect: publishes, do: h.publish},
+		{method: http.MethodGet, pattern: api.V2 + "/whoami", effect: reads, do: h.whoami},
+		{method: http.MethodGet, pattern: api.V2 + "/orgs", effect: reads, do: h.organizations},
+		{method: http.MethodPost, pattern: api.V2 + "/orgs", effect: changes, do: h.createOrganization},
+		{method: http.MethodGet, pattern: api.V2 + "/keys", effect: reads, do: h.keys},
+		{method: http.MethodPost, pattern: api.V2 + "/keys", effect: changes, do: h.createKey},
+		{method: http.MethodDelete, pattern: api.V2 + "/keys/{id}", effect: changes, do: h.revokeKey},
+	}
+}
+
+// identify finds out whose request it is. A key that is not good is refused, except that the first version of
+// the API reads without one.
+func (c *call) identify() error {
+	header := c.r.Header.Get("Authorization")
+	c.by = server.Actor{Address: c.address.String(), RequestID: c.id}
+	if header == "" || c.route.effect == free {
+		return nil
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		token = ""
+	}
+	if err := c.checkFailures(); err != nil {
+		return err
+	}
+	by, err := c.h.opts.Registry.Authenticate(c.ctx(), strings.TrimSpace(token), c.address)
+	if err != nil {
+		if isStatus(err, http.StatusUnauthorized) {
+			c.countFailure()
+		}
+		if isStatus(err, http.StatusUnauthorized) && c.route.effect == reads && strings.HasPrefix(c.route.pattern, api.V1+"/") {
+			return nil
+		}
+		return err
+	}
+	by.Address, by.RequestID = c.by.Address, c.by.RequestID
+	c.by = by
+	return nil
+}
