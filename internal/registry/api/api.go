@@ -61,6 +61,12 @@ type Entry struct {
 	Proof []tlog.Hash `json:"proof"`
 }
 
+// A Lookup is the leaf about the publication of a version, proved against a checkpoint.
+type Lookup struct {
+	Checkpoint string `json:"checkpoint"`
+	Entry
+}
+
 // A Resolve asks what keys mean.
 type Resolve struct {
 	Keys    []string `json:"keys"`

@@ -100,14 +100,15 @@ func (a Actor) logName() string {
 }
 
 // checkName holds the actor to the names that its organization can have.
-func (a Actor) checkName(name string) error {
+func (r *Registry) checkName(a Actor, name string) error {
 	scope, _, scoped := strings.Cut(name, "/")
+	must := a.OrgType == Team || r.opts.AllScoped
 	switch {
-	case a.OrgType != Team && scoped:
+	case !must && scoped:
 		return badRequest("Expert name cannot be scoped")
-	case a.OrgType == Team && !scoped:
+	case must && !scoped:
 		return badRequest("Expert name must be scoped")
-	case a.OrgType == Team && scope != "@"+a.OrgName:
+	case must && scope != "@"+a.OrgName:
 		return badRequest("Expert name must be scoped with @%s", a.OrgName)
 	}
 	return nil

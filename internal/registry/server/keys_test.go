@@ -26,8 +26,7 @@ func (s *site) key(org string, asked api.CreateKey) string {
 	return made.Token
 }
 
-func TestKeys(t *testing.T) {
-	s := newSite(t)
+func testKeys(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	token := s.key("acme", api.CreateKey{Name: "laptop", Scopes: []string{"read", "publish"}, Patterns: []string{"@acme/*"}, Networks: []string{"192.0.2.9/24"}})
 	got, err := s.Authenticate(t.Context(), token, somewhere)
@@ -96,8 +95,7 @@ func mustToken(t *testing.T) string {
 	return made.text
 }
 
-func TestKeyRules(t *testing.T) {
-	s := newSite(t)
+func testKeyRules(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	s.org("other", Team)
 	owner, limited := acme, acme
@@ -149,8 +147,7 @@ func TestKeyRules(t *testing.T) {
 	}
 }
 
-func TestBootstrap(t *testing.T) {
-	s := newSite(t)
+func testBootstrap(t *testing.T, s *site) {
 	first, err := s.Bootstrap(t.Context())
 	if err != nil || !strings.HasPrefix(first, "psk_admin_") {
 		t.Fatalf("%q %v", first, err)
@@ -187,8 +184,7 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-func TestReadOnly(t *testing.T) {
-	s := newSite(t)
+func testReadOnly(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	token := s.key("acme", api.CreateKey{Scopes: []string{"read"}})
 	s.opts.ReadOnly = true

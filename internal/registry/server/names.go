@@ -71,7 +71,7 @@ func (t *change) setTag(by Actor, o owned, tag string, v version) error {
 	if old == v.version {
 		return nil
 	}
-	number, err := t.record(tlog.Leaf{Kind: tlog.Tagged, Name: o.name, Tag: tag, Old: old, New: v.version, Actor: by.logName()})
+	number, err := t.record(t.r.opts.Origin, tlog.Leaf{Kind: tlog.Tagged, Name: o.name, Tag: tag, Old: old, New: v.version, Actor: by.logName()})
 	if err != nil {
 		return err
 	}

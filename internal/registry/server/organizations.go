@@ -55,7 +55,7 @@ func (t *change) createOrganization(by Actor, id, name, kind string) error {
 	if err := t.exec("INSERT INTO organizations (id, name, type, visibility, created_at) VALUES ($1, $2, $3, $4, $5)", id, name, kind, api.Public, t.at.UnixMilli()); err != nil {
 		return err
 	}
-	number, err := t.record(tlog.Leaf{Kind: tlog.OrgChanged, Org: id, New: name, Actor: by.logName()})
+	number, err := t.record(t.r.opts.Origin, tlog.Leaf{Kind: tlog.OrgChanged, Org: id, New: name, Actor: by.logName()})
 	if err != nil {
 		return err
 	}
@@ -94,10 +94,17 @@ func (l *look) organization(name string) (o api.Organization, err error) {
 	return o, err
 }
 
-// Bootstrap makes the organization that manages the registry, with a first key, if there is no organization
-// yet. The key is shown to the operator once; it is empty if there was one.
+// Bootstrap is called once before a registry answers. It makes the organization that manages the registry,
+// with a first key, if there is no organization yet. The key is shown to the operator once; it is empty if
+// there was one.
 func (r *Registry) Bootstrap(ctx context.Context) (key string, err error) {
+	if r.opts.ReadOnly {
+		return "", nil
+	}
 	err = r.update(ctx, func(t *change) error {
+		if err := t.relistMissing(); err != nil {
+			return err
+		}
 		if some, err := t.one("SELECT id FROM organizations LIMIT 1", nil, new(string)); err != nil || some {
 			return err
 		}

@@ -44,7 +44,7 @@ func (r *Registry) Publish(ctx context.Context, by Actor, asked api.Publish, opt
 		return done, err
 	}
 	err = r.view(ctx, func(l *look) error {
-		h, err := l.head()
+		h, err := l.head(r.opts.Origin)
 		if err != nil {
 			return err
 		}
@@ -54,11 +54,11 @@ func (r *Registry) Publish(ctx context.Context, by Actor, asked api.Publish, opt
 		}
 		done.Checkpoint = string(h.note)
 		if opts.From <= h.size { // what was published stays so, whatever a client thinks of the log
-			if done.Growth, err = l.growth(opts.From, h.size); err != nil {
+			if done.Growth, err = l.growth(h, opts.From); err != nil {
 				return err
 			}
 		}
-		done.Expert, err = l.expert(v, h.size)
+		done.Expert, err = l.expert(v, h)
 		return err
 	})
 	return done, err
@@ -101,7 +101,7 @@ func (r *Registry) examine(by Actor, asked api.Publish, opts PublishOptions) (*p
 	if err := by.May(Publish, d.Name); err != nil {
 		return nil, err
 	}
-	if err := by.checkName(d.Name); err != nil {
+	if err := r.checkName(by, d.Name); err != nil {
 		return nil, err
 	}
 	if err := review.Check(d, review.Options{Strict: r.opts.Strict}); err != nil {
@@ -179,7 +179,7 @@ func (t *change) publish(p *publication) (id string, err error) {
 		sum := sha256.Sum256([]byte(p.asked.Signature))
 		leaf.Signature = hex.EncodeToString(sum[:])
 	}
-	number, err := t.record(leaf)
+	number, err := t.record(t.r.opts.Origin, leaf)
 	if err != nil {
 		return "", err
 	}
@@ -222,7 +222,13 @@ func (t *change) publish(p *publication) (id string, err error) {
 			return "", err
 		}
 	}
-	return id, nil
+	added, err := t.versionByID(id)
+	if err != nil {
+		return "", err
+	}
+	all := slices.Concat(before, []version{added})
+	sortVersions(all)
+	return id, t.listAs(owner.id, all)
 }
 
 const maxVersions = 10_000

@@ -29,6 +29,9 @@ type Options struct {
 	Random   io.Reader // for the secrets of keys
 	Strict   bool      // packages of skills must have an exact version
 	ReadOnly bool      // every change is refused
+
+	LatestByTime bool // latest is the version that was published last, as in the original
+	AllScoped    bool // every organization publishes under its scope, persons too
 }
 
 // A Registry is one registry.

@@ -7,73 +7,20 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/mod/sumdb/note"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/definition"
-	"github.com/perstack-go/perstack/internal/registry/server/database"
 	"github.com/perstack-go/perstack/internal/registry/signature"
 	"github.com/perstack-go/perstack/internal/registry/tlog"
 )
-
-const origin = "registry.example/log"
-
-// A site is a registry with organizations.
-type site struct {
-	*Registry
-	t        *testing.T
-	verifier note.Verifier
-	mu       sync.Mutex
-	ids      int
-	time     time.Time
-}
-
-func newSite(t *testing.T) *site {
-	t.Helper()
-	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "registry.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	secret, public, err := note.GenerateKey(rand.Reader, "registry.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := note.NewSigner(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{t: t, time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	if s.verifier, err = note.NewVerifier(public); err != nil {
-		t.Fatal(err)
-	}
-	s.Registry, err = New(Options{Database: db, Origin: origin, Signer: signer, Now: func() time.Time { return s.time }, NewID: s.newID, Random: rand.Reader})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func (s *site) newID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ids++
-	return fmt.Sprintf("id%022d", s.ids)
-}
 
 // org makes an organization, and returns somebody of it who may do everything.
 func (s *site) org(name, kind string) Actor {
@@ -130,8 +77,7 @@ func reason(err error) string {
 	return fmt.Sprint(err)
 }
 
-func TestPublishAndResolve(t *testing.T) {
-	s := newSite(t)
+func testPublishAndResolve(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	reader := s.mustPublish(acme, content("@acme/reader", "1.0.0"))
 	older, _ := s.proved(reader.Checkpoint, reader.Expert.Entry)
@@ -174,8 +120,7 @@ func TestPublishAndResolve(t *testing.T) {
 	}
 }
 
-func TestPublishRefuses(t *testing.T) {
-	s := newSite(t)
+func testPublishRefuses(t *testing.T, s *site) {
 	acme, other, person := s.org("acme", Team), s.org("other", Team), s.org("ana", Personal)
 	s.mustPublish(acme, content("@acme/lead", "1.0.0"))
 	s.mustPublish(person, content("researcher", "1.0.0"))
@@ -224,8 +169,7 @@ func TestPublishRefuses(t *testing.T) {
 }
 
 // A dry run finds what a publication would, and leaves nothing.
-func TestValidate(t *testing.T) {
-	s := newSite(t)
+func testValidate(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	asked := api.Publish{Content: content("@acme/lead", "1.0.0")}
 	if _, err := s.Validate(t.Context(), acme, asked, PublishOptions{}); err != nil {
@@ -237,8 +181,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestRepeatedPublication(t *testing.T) {
-	s := newSite(t)
+func testRepeatedPublication(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	asked := api.Publish{Content: content("@acme/lead", "1.0.0")}
 	first, err := s.Publish(t.Context(), acme, asked, PublishOptions{RepeatKey: "k"})
@@ -254,8 +197,7 @@ func TestRepeatedPublication(t *testing.T) {
 	}
 }
 
-func TestSignedPublication(t *testing.T) {
-	s := newSite(t)
+func testSignedPublication(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -297,15 +239,14 @@ func TestLatest(t *testing.T) {
 		{[]version{row("2.0.0-b", api.Available), row("2.0.0-a", api.Available)}, "2.0.0-b"},
 		{[]version{row("1.0.0", api.Disabled), row("0.9.0", api.Unpublished)}, ""},
 	} {
-		if got := latestOf(c.all); got != c.want {
+		if got := (&Registry{}).latestOf(c.all); got != c.want {
 			t.Errorf("%v: %q", c.all, got)
 		}
 	}
 }
 
 // One of many publishers of a version wins, and the log has no gap.
-func TestPublishersAtOnce(t *testing.T) {
-	s := newSite(t)
+func testPublishersAtOnce(t *testing.T, s *site) {
 	acme := s.org("acme", Team)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -342,8 +283,7 @@ func TestPublishersAtOnce(t *testing.T) {
 	}
 }
 
-func TestResolveRefuses(t *testing.T) {
-	s := newSite(t)
+func testResolveRefuses(t *testing.T, s *site) {
 	acme, other := s.org("acme", Team), s.org("other", Team)
 	if _, err := s.Publish(t.Context(), acme, api.Publish{Content: content("@acme/secret", "1.0.0"), Visibility: api.Private}, PublishOptions{}); err != nil {
 		t.Fatal(err)
