@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -41,16 +40,8 @@ func (r *Registry) CreateKey(ctx context.Context, by Actor, asked api.CreateKey)
 		return made, err
 	}
 	err = r.update(ctx, func(t *change) error {
-		org := api.Organization{ID: by.OrgID, Name: by.OrgName, Type: by.OrgType}
-		if asked.Organization != "" && asked.Organization != org.Name {
-			if org, err = t.organization(asked.Organization); err != nil {
-				if !by.IsAdmin() {
-					return unauthenticated() // other users do not learn which organizations exist
-				}
-				return err
-			}
-		}
-		if err := by.manages(org.ID); err != nil {
+		org, err := t.managed(by, asked.Organization)
+		if err != nil {
 			return err
 		}
 		made.Token, made.Key, err = t.createKey(by, org, k)
@@ -188,72 +179,14 @@ func (l *look) keysWhere(where string, args ...any) (all []storedKey, err error)
 
 func millis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// Authenticate returns the actor that a token stands for. Every token that is not good gets the same answer.
-// The address is where the request came from.
-func (r *Registry) Authenticate(ctx context.Context, text string, from netip.Addr) (Actor, error) {
-	presented, ok := parseToken(text)
-	if !ok {
-		return Actor{}, unauthenticated()
-	}
-	var k storedKey
-	err := r.view(ctx, func(l *look) error {
-		found, err := l.keysWhere("WHERE k.id = $1", presented.id)
-		if err == nil && len(found) == 1 {
-			k = found[0]
-		}
-		return err
-	})
-	if err != nil {
-		return Actor{}, err
-	}
-	now := r.opts.Now()
-	if subtle.ConstantTimeCompare(presented.hash(), k.hash) != 1 || k.revokedAt != 0 || !now.Before(k.ExpiresAt) || !within(k.Networks, from) {
-		return Actor{}, unauthenticated()
-	}
-	if !r.opts.ReadOnly && now.Sub(k.UsedAt) >= usedPrecision {
-		err := r.update(ctx, func(t *change) error {
-			return t.exec("UPDATE api_keys SET used_at = $1, used_from = $2 WHERE id = $3", t.at.UnixMilli(), from.String(), k.ID)
-		})
-		if err != nil {
-			return Actor{}, err
-		}
-	}
-	a := Actor{OrgID: k.org.ID, OrgName: k.org.Name, OrgType: k.org.Type, KeyID: k.ID, KeyKind: k.kind, Patterns: k.Patterns, Address: from.String()}
-	for _, s := range k.Scopes {
-		a.Scopes = append(a.Scopes, Scope(s))
-	}
-	return a, nil
-}
-
-// usedPrecision is how exactly the last use of a key is known. A busy key does not write with every request.
-const usedPrecision = time.Minute
-
-// within reports whether an address is in one of the networks; no network is all of them.
-func within(networks []string, from netip.Addr) bool {
-	return len(networks) == 0 || slices.ContainsFunc(networks, func(text string) bool {
-		network, err := netip.ParsePrefix(text)
-		return err == nil && network.Contains(from.Unmap())
-	})
-}
-
 // Keys lists the keys of an organization; "" is that of the actor.
 func (r *Registry) Keys(ctx context.Context, by Actor, org string) (all []api.KeyInfo, err error) {
 	err = r.view(ctx, func(l *look) error {
-		id := by.OrgID
-		if org != "" && org != by.OrgName {
-			o, err := l.organization(org)
-			if err != nil && !by.IsAdmin() {
-				return unauthenticated()
-			}
-			if err != nil {
-				return err
-			}
-			id = o.ID
-		}
-		if err := by.manages(id); err != nil {
+		o, err := l.managed(by, org)
+		if err != nil {
 			return err
 		}
-		found, err := l.keysWhere("WHERE k.org_id = $1 AND k.revoked_at = 0 AND k.expires_at > $2 ORDER BY k.created_at, k.id", id, r.opts.Now().UnixMilli())
+		found, err := l.keysWhere("WHERE k.org_id = $1 AND k.revoked_at = 0 AND k.expires_at > $2 ORDER BY k.created_at, k.id", o.ID, r.opts.Now().UnixMilli())
 		for _, k := range found {
 			all = append(all, k.KeyInfo)
 		}

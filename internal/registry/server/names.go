@@ -3,8 +3,7 @@ package server
 import (
 	"slices"
 	"strings"
-
-	"github.com/perstack-go/perstack/internal/registry/tlog"
+	"sync"
 )
 
 // reserved names cannot be published.
@@ -40,9 +39,11 @@ func alike(a, b string) bool {
 }
 
 // skeleton is a name without what the eye passes over.
-func skeleton(name string) string {
-	return strings.NewReplacer("-", "", "_", "", ".", "", "0", "o", "1", "l", "3", "e", "5", "s", "i", "l", "rn", "m", "vv", "w").Replace(name)
-}
+func skeleton(name string) string { return lookAlikes().Replace(name) }
+
+var lookAlikes = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer("-", "", "_", "", ".", "", "0", "o", "1", "l", "3", "e", "5", "s", "i", "l", "rn", "m", "vv", "w")
+})
 
 // isOneEdit reports whether one letter makes the difference.
 func isOneEdit(a, b string) bool {
@@ -60,20 +61,4 @@ func isOneEdit(a, b string) bool {
 		return at == len(a) || a[at+1:] == b[at+1:]
 	}
 	return a[at:] == b[at+1:]
-}
-
-// setTag lets a tag mean a version, and tells the log.
-func (t *change) setTag(by Actor, o owned, tag string, v version) error {
-	var old string
-	if _, err := t.one("SELECT v.version FROM tags t JOIN versions v ON v.id = t.version_id WHERE t.expert_id = $1 AND t.tag = $2", []any{o.id, tag}, &old); err != nil {
-		return err
-	}
-	if old == v.version {
-		return nil
-	}
-	number, err := t.record(t.r.opts.Origin, tlog.Leaf{Kind: tlog.Tagged, Name: o.name, Tag: tag, Old: old, New: v.version, Actor: by.logName()})
-	if err != nil {
-		return err
-	}
-	return t.exec("INSERT INTO tags (expert_id, tag, version_id, leaf) VALUES ($1, $2, $3, $4) ON CONFLICT (expert_id, tag) DO UPDATE SET version_id = excluded.version_id, leaf = excluded.leaf", o.id, tag, v.id, number)
 }

@@ -45,7 +45,7 @@ func (l *look) expert(v version, h head) (e api.Expert, err error) {
 func describe(v version, tags map[string][]string) api.Version {
 	return api.Version{
 		Name: v.name, Version: v.version, Digest: v.digest, Status: v.status, StatusMessage: v.message, ReplacedBy: v.replacedBy,
-		Tags: append([]string{}, tags[v.id]...), Index: v.number, PublishedAt: millis(v.createdAt), PublishedBy: v.orgName, Signer: v.signer,
+		Tags: append([]string{}, tags[v.id]...), Index: v.number, PublishedAt: millis(v.createdAt), PublishedBy: v.publisher, Signer: v.signer,
 		Advisories: unlines(v.advisories),
 	}
 }

@@ -158,6 +158,9 @@ func (t *change) publish(p *publication) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := t.checkSigner(p); err != nil {
+		return "", err
+	}
 	before, err := t.versions(owner.id)
 	if err != nil {
 		return "", err
@@ -217,14 +220,14 @@ func (t *change) publish(p *publication) (id string, err error) {
 			return "", err
 		}
 	}
-	for _, tag := range p.asked.Tags {
-		if err := t.setTag(p.by, owner, tag, version{id: id, version: p.d.Version}); err != nil {
-			return "", err
-		}
-	}
 	added, err := t.versionByID(id)
 	if err != nil {
 		return "", err
+	}
+	for _, tag := range p.asked.Tags {
+		if err := t.setTag(p.by, added, tag); err != nil {
+			return "", err
+		}
 	}
 	all := slices.Concat(before, []version{added})
 	sortVersions(all)
@@ -257,7 +260,9 @@ func (t *change) expertFor(p *publication) (owned, error) {
 	}
 	o.id, o.orgID, o.visibility = t.r.opts.NewID(), p.by.OrgID, p.asked.Visibility
 	if o.visibility == "" {
-		o.visibility = api.Public
+		if _, err := t.one("SELECT visibility FROM organizations WHERE id = $1", []any{p.by.OrgID}, &o.visibility); err != nil {
+			return o, err
+		}
 	}
 	now := t.at.UnixMilli()
 	return o, t.exec("INSERT INTO experts (id, name, org_id, visibility, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)", o.id, o.name, o.orgID, o.visibility, now)

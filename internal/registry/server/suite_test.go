@@ -34,6 +34,11 @@ var suite = []struct {
 	{"packages", testPackages},
 	{"list", testList},
 	{"search", testSearch},
+	{"tags", testTags},
+	{"status", testStatus},
+	{"unpublish", testUnpublish},
+	{"transfer", testTransfer},
+	{"policy", testPolicy},
 }
 
 func TestSQLite(t *testing.T) {
