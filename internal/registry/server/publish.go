@@ -104,6 +104,9 @@ func (r *Registry) examine(by Actor, asked api.Publish, opts PublishOptions) (*p
 	if err := r.checkName(by, d.Name); err != nil {
 		return nil, err
 	}
+	if _, ok := d.Skills[expert.BaseSkill]; !ok {
+		return nil, badRequest("%s is required", expert.BaseSkill)
+	}
 	if err := review.Check(d, review.Options{Strict: r.opts.Strict}); err != nil {
 		return nil, invalid(err)
 	}
@@ -178,10 +181,7 @@ func (t *change) publish(p *publication) (id string, err error) {
 		return "", err
 	}
 	leaf := tlog.Leaf{Kind: tlog.Published, Name: p.d.Name, Version: p.d.Version, Digest: p.digest, Delegates: leafDelegates, Actor: p.by.logName()}
-	if p.asked.Signature != "" {
-		sum := sha256.Sum256([]byte(p.asked.Signature))
-		leaf.Signature = hex.EncodeToString(sum[:])
-	}
+	leaf.Signature = signatureHash(p.asked.Signature)
 	number, err := t.record(t.r.opts.Origin, leaf)
 	if err != nil {
 		return "", err
@@ -234,6 +234,15 @@ func (t *change) publish(p *publication) (id string, err error) {
 	return id, t.listAs(owner.id, all)
 }
 
+// signatureHash is how the log names a signature.
+func signatureHash(armored string) string {
+	if armored == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(armored))
+	return hex.EncodeToString(sum[:])
+}
+
 const maxVersions = 10_000
 
 // An owned Expert is a name with its owner.
@@ -266,35 +275,6 @@ func (t *change) expertFor(p *publication) (owned, error) {
 	}
 	now := t.at.UnixMilli()
 	return o, t.exec("INSERT INTO experts (id, name, org_id, visibility, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)", o.id, o.name, o.orgID, o.visibility, now)
-}
-
-// pinDelegates finds out what each delegate means now. That is what it means for this version for ever.
-func (t *change) pinDelegates(p *publication) (pinned []version, lines []tlog.Delegate, err error) {
-	for _, key := range p.d.Delegates {
-		k, err := parseKey(key)
-		if err != nil {
-			return nil, nil, err
-		}
-		v, err := t.find(p.by, k)
-		if answer, ok := errors.AsType[*Error](err); ok && answer.Status == notFoundStatus || v.status == api.Disabled {
-			return nil, nil, badRequest("Delegate expert not found: %s", key)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		pinned = append(pinned, v)
-		lines = append(lines, tlog.Delegate{Key: key, Exact: v.name + "@" + v.version, Digest: v.digest})
-	}
-	all, depth, err := t.closure(pinned)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case len(all) >= api.MaxClosure:
-		return nil, nil, badRequest("The Expert reaches %d others by delegation; %d are allowed", len(all), api.MaxClosure-1)
-	case depth >= api.MaxDepth:
-		return nil, nil, badRequest("Delegation is %d deep; %d is allowed", depth+1, api.MaxDepth)
-	}
-	return pinned, lines, nil
 }
 
 // newestBefore returns the definition of the highest version below another whose content was not erased; nil

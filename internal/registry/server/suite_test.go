@@ -39,6 +39,8 @@ var suite = []struct {
 	{"unpublish", testUnpublish},
 	{"transfer", testTransfer},
 	{"policy", testPolicy},
+	{"verify", testVerify},
+	{"rollback", testRollback},
 }
 
 func TestSQLite(t *testing.T) {
@@ -66,6 +68,7 @@ const origin = "registry.example/log"
 type site struct {
 	*Registry
 	t        *testing.T
+	address  string // of the database
 	verifier note.Verifier
 	mu       sync.Mutex
 	ids      int
@@ -92,7 +95,7 @@ func newSite(t *testing.T, address string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s := &site{t: t, address: address, time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if s.verifier, err = note.NewVerifier(public); err != nil {
 		t.Fatal(err)
 	}

@@ -122,29 +122,3 @@ func (l *look) content(digest string) (bytes []byte, err error) {
 	}
 	return bytes, err
 }
-
-// closure returns versions and all that they reach by the delegates that were pinned, each once, and how
-// deep that is.
-func (l *look) closure(first []version) (all []version, depth int, err error) {
-	seen := map[string]bool{}
-	for level := first; len(level) > 0; depth++ {
-		var next []version
-		for _, v := range level {
-			if seen[v.id] {
-				continue
-			}
-			seen[v.id] = true
-			all = append(all, v)
-			if len(all) > api.MaxClosure {
-				return all, depth, nil
-			}
-			found, err := l.versionsWhere("JOIN delegations d ON d.delegate_id = v.id WHERE d.version_id = $1 ORDER BY d.position", v.id)
-			if err != nil {
-				return nil, 0, err
-			}
-			next = append(next, found...)
-		}
-		level = next
-	}
-	return all, depth, nil
-}

@@ -24,8 +24,8 @@ import (
 type kind string
 
 const (
-	sqlite   kind = "sqlite"
-	postgres kind = "postgres"
+	sqlite     kind = "sqlite"
+	postgreSQL kind = "postgres"
 )
 
 // A DB is an open database.
@@ -37,12 +37,8 @@ type DB struct {
 
 // Open opens a database: postgres://…, or the path of a file, which is made if it does not exist. Tables
 // of an older version are brought up to date, and those of a newer one are refused.
-func Open(ctx context.Context, address string) (db *DB, err error) {
-	if strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
-		db, err = openPostgres(address)
-	} else {
-		db, err = openSQLite(ctx, address)
-	}
+func Open(ctx context.Context, address string) (*DB, error) {
+	db, err := connect(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +48,21 @@ func Open(ctx context.Context, address string) (db *DB, err error) {
 	return db, nil
 }
 
+// connect opens a database as it is.
+func connect(ctx context.Context, address string) (*DB, error) {
+	if strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
+		return openPostgres(address)
+	}
+	return openSQLite(ctx, address)
+}
+
 func openPostgres(address string) (*DB, error) {
 	all, err := sql.Open("pgx", address)
 	if err != nil {
 		return nil, errors.New("the address of the database cannot be read; write postgres://user@host/name") // the error can have the password
 	}
 	all.SetMaxOpenConns(16)
-	return &DB{kind: postgres, read: all, write: all}, nil
+	return &DB{kind: postgreSQL, read: all, write: all}, nil
 }
 
 // openSQLite opens a file. Every change is on the disk before it counts.
@@ -107,7 +111,7 @@ const oneWriter = 0x7065727374616b // a number that no other program has
 // Update changes something. If do fails, nothing is changed. Changes are made one after the other.
 func (db *DB) Update(ctx context.Context, do func(*sql.Tx) error) error {
 	return db.transaction(ctx, db.write, nil, func(tx *sql.Tx) error {
-		if db.kind == postgres {
+		if db.kind == postgreSQL {
 			if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(oneWriter)); err != nil {
 				return err
 			}
@@ -119,7 +123,7 @@ func (db *DB) Update(ctx context.Context, do func(*sql.Tx) error) error {
 // View reads one state of the database.
 func (db *DB) View(ctx context.Context, do func(*sql.Tx) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
-	if db.kind == postgres {
+	if db.kind == postgreSQL {
 		opts.Isolation = sql.LevelRepeatableRead
 	}
 	return db.transaction(ctx, db.read, opts, do)
@@ -138,28 +142,6 @@ func (db *DB) transaction(ctx context.Context, on *sql.DB, opts *sql.TxOptions, 
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("the change could not be stored: %w", err)
-	}
-	return nil
-}
-
-// Backup writes a copy of an SQLite database to a file that must not exist.
-func (db *DB) Backup(ctx context.Context, path string) error {
-	if db.kind != sqlite {
-		return errors.New("a PostgreSQL database is backed up by its own tools, such as pg_dump")
-	}
-	private, err := os.MkdirTemp(filepath.Dir(path), ".backup-") // SQLite lets others read what it makes
-	if err != nil {
-		return fmt.Errorf("the database could not be copied: %w", err)
-	}
-	copied := filepath.Join(private, "copy")
-	if _, err = db.read.ExecContext(ctx, "VACUUM INTO $1", copied); err == nil {
-		err = os.Chmod(copied, 0o600)
-	}
-	if err == nil {
-		err = os.Link(copied, path) // which does not replace a file
-	}
-	if err = errors.Join(err, os.RemoveAll(private)); err != nil {
-		return fmt.Errorf("the database could not be copied: %w", err)
 	}
 	return nil
 }

@@ -9,13 +9,40 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/postgres"
 )
 
-// open returns an empty SQLite database.
-func open(t *testing.T) (*DB, string) {
+// The suite is what every kind of database does.
+var suite = []struct {
+	name string
+	run  func(*testing.T, string)
+}{
+	{"tables refuse changes", testTablesRefuseChanges},
+	{"update", testUpdate},
+	{"newer database", testNewerDatabase},
+	{"backup", testBackup},
+}
+
+func TestSQLite(t *testing.T) {
+	for _, c := range suite {
+		t.Run(c.name, func(t *testing.T) { c.run(t, filepath.Join(t.TempDir(), "registry.db")) })
+	}
+	testMigrations(t, func(t *testing.T) string { return filepath.Join(t.TempDir(), "registry.db") })
+}
+
+func TestPostgreSQL(t *testing.T) {
+	server := postgres.Start(t)
+	for _, c := range suite {
+		t.Run(c.name, func(t *testing.T) { c.run(t, server.Database(t)) })
+	}
+	testMigrations(t, func(t *testing.T) string { return server.Database(t) })
+}
+
+// open opens a database until the test ends.
+func open(t *testing.T, address string) *DB {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "registry.db")
-	db, err := Open(t.Context(), path)
+	db, err := Open(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,38 +51,71 @@ func open(t *testing.T) (*DB, string) {
 			t.Error(err)
 		}
 	})
-	return db, path
+	return db
 }
 
 func exec(ctx context.Context, db *DB, query string, args ...any) error {
 	return db.Update(ctx, func(tx *sql.Tx) error { _, err := tx.ExecContext(ctx, query, args...); return err })
 }
 
-// What was published never changes, whatever a program asks for.
-func TestTablesRefuseChanges(t *testing.T) {
-	db, _ := open(t)
-	for _, query := range []string{
-		"INSERT INTO organizations (id, name, type, visibility, created_at) VALUES ('o', 'acme', 'team', 'public', 1)",
-		"INSERT INTO experts VALUES ('e', 'a', 'o', 'public', 1, 1)",
-		"INSERT INTO contents VALUES ('sha256:a', x'00')",
-		"INSERT INTO contents VALUES ('sha256:b', x'00')",
-		"INSERT INTO versions VALUES ('v', 'e', '1.0.0', 'sha256:a', 'o', 'k', '', '', 1, 'log', 0)",
-		"INSERT INTO log_leaves VALUES ('log', 0, x'00')",
-		"INSERT INTO log_hashes VALUES ('log', 0, x'00')",
-		"INSERT INTO log_heads VALUES ('log', 1, x'00')",
-		"INSERT INTO audit (at, org_id, key_id, address, action, object, outcome, request_id) VALUES (1, 'o', 'k', '', 'publish', 'a', 'done', '')",
-		"INSERT INTO erased VALUES ('sha256:b', 1)",
-	} {
-		if err := exec(t.Context(), db, query); err != nil {
+func count(t *testing.T, db *DB, of string) (n int) {
+	t.Helper()
+	err := db.View(t.Context(), func(tx *sql.Tx) error {
+		return tx.QueryRowContext(t.Context(), "SELECT COUNT("+of).Scan(&n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// rows are some of every table of the first migration. $1 is bytes.
+var rows = []string{
+	"INSERT INTO organizations (id, name, type, visibility, created_at) VALUES ('o', 'acme', 'team', 'public', 1)",
+	"INSERT INTO api_keys (id, org_id, name, hash, scopes, patterns, networks, created_at, expires_at, used_at, revoked_at) VALUES ('k', 'o', 'key', $1, '', '', '', 1, 2, 0, 0)",
+	"INSERT INTO experts (id, name, org_id, visibility, created_at, updated_at) VALUES ('e', 'a', 'o', 'public', 1, 1)",
+	"INSERT INTO contents (digest, bytes) VALUES ('sha256:a', $1)",
+	"INSERT INTO contents (digest, bytes) VALUES ('sha256:b', $1)",
+	"INSERT INTO versions (id, expert_id, version, digest, org_id, key_id, signature, signer, created_at, log, leaf) VALUES ('v', 'e', '1.0.0', 'sha256:a', 'o', 'k', '', '', 1, 'log', 0)",
+	"INSERT INTO version_states (version_id, status, message, replaced_by, advisories, updated_at) VALUES ('v', 'available', '', '', '', 1)",
+	"INSERT INTO tags (expert_id, tag, version_id, leaf) VALUES ('e', 'stable', 'v', 1)",
+	"INSERT INTO delegations (version_id, position, key, delegate_id) VALUES ('v', 0, 'a', 'v')",
+	"INSERT INTO log_leaves (log, number, text) VALUES ('log', 0, $1)",
+	"INSERT INTO log_hashes (log, number, hash) VALUES ('log', 0, $1)",
+	"INSERT INTO log_heads (log, size, note) VALUES ('log', 1, $1)",
+	"INSERT INTO idempotency (org_id, key, version_id, at) VALUES ('o', 'k', 'v', 1)",
+	"INSERT INTO audit (at, org_id, key_id, address, action, object, outcome, request_id) VALUES (1, 'o', 'k', '', 'publish', 'a', 'done', '')",
+	"INSERT INTO erased (digest, at) VALUES ('sha256:b', 1)",
+}
+
+func fill(t *testing.T, db *DB) {
+	t.Helper()
+	for _, query := range rows {
+		var args []any
+		if strings.Contains(query, "$1") {
+			args = append(args, []byte{0, 255})
+		}
+		if err := exec(t.Context(), db, query, args...); err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
 	}
+}
+
+// What was published never changes, whatever a program asks for.
+func testTablesRefuseChanges(t *testing.T, address string) {
+	db := open(t, address)
+	fill(t, db)
+	refusesChanges(t, db)
+}
+
+func refusesChanges(t *testing.T, db *DB) {
+	t.Helper()
 	for _, query := range []string{
 		"UPDATE versions SET digest = 'x'", "DELETE FROM versions",
-		"UPDATE contents SET bytes = x'01'", "DELETE FROM contents WHERE digest = 'sha256:a'",
-		"UPDATE log_leaves SET text = x'01'", "DELETE FROM log_leaves",
-		"UPDATE log_hashes SET hash = x'01'", "DELETE FROM log_hashes",
-		"UPDATE log_heads SET note = x'01'", "DELETE FROM log_heads",
+		"UPDATE contents SET digest = 'x'", "DELETE FROM contents WHERE digest = 'sha256:a'",
+		"UPDATE log_leaves SET number = 7", "DELETE FROM log_leaves",
+		"UPDATE log_hashes SET number = 7", "DELETE FROM log_hashes",
+		"UPDATE log_heads SET size = 7", "DELETE FROM log_heads",
 		"UPDATE audit SET action = 'x'", "DELETE FROM audit",
 		"UPDATE erased SET at = 2", "DELETE FROM erased",
 		"INSERT INTO versions VALUES ('w', 'e', '1.0.0', 'sha256:b', 'o', 'k', '', '', 1, 'log', 1)",
@@ -67,14 +127,21 @@ func TestTablesRefuseChanges(t *testing.T) {
 			t.Errorf("%s was carried out", query)
 		}
 	}
+	if db.kind == postgreSQL {
+		for _, table := range []string{"versions", "contents", "log_leaves", "log_hashes", "log_heads", "audit", "erased"} {
+			if err := exec(t.Context(), db, "TRUNCATE "+table+" CASCADE"); err == nil {
+				t.Errorf("%s was emptied", table)
+			}
+		}
+	}
 	if err := exec(t.Context(), db, "DELETE FROM contents WHERE digest = 'sha256:b'"); err != nil {
 		t.Errorf("a content that is to be erased stays: %v", err)
 	}
 }
 
 // A change that fails changes nothing, and changes come one after the other.
-func TestUpdate(t *testing.T) {
-	db, path := open(t)
+func testUpdate(t *testing.T, address string) {
+	db := open(t, address)
 	failed := errors.New("failed")
 	err := db.Update(t.Context(), func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(t.Context(), "INSERT INTO erased VALUES ('a', 1)"); err != nil {
@@ -85,16 +152,7 @@ func TestUpdate(t *testing.T) {
 	if !errors.Is(err, failed) {
 		t.Fatal(err)
 	}
-	count := func() (n int) {
-		err := db.View(t.Context(), func(tx *sql.Tx) error {
-			return tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM erased").Scan(&n)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if n := count(); n != 0 {
+	if n := count(t, db, "*) FROM erased"); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 	var wg sync.WaitGroup
@@ -114,59 +172,72 @@ func TestUpdate(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	var distinct int
-	err = db.View(t.Context(), func(tx *sql.Tx) error {
-		return tx.QueryRowContext(t.Context(), "SELECT COUNT(DISTINCT at) FROM erased").Scan(&distinct)
-	})
-	if err != nil || distinct != 16 {
-		t.Errorf("%d changes saw the ones before them: %v", distinct, err)
+	if distinct := count(t, db, "DISTINCT at) FROM erased"); distinct != 16 {
+		t.Errorf("%d changes saw the ones before them", distinct)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(address); db.kind == sqlite && (err != nil || info.Mode().Perm() != 0o600) {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	again, err := Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
+	if n := count(t, open(t, address), "*) FROM erased"); n != 16 {
+		t.Errorf("%d rows", n)
 	}
 }
 
-func TestNewerDatabase(t *testing.T) {
-	db, path := open(t)
+func testNewerDatabase(t *testing.T, address string) {
+	db := open(t, address)
 	if err := exec(t.Context(), db, "INSERT INTO migrations VALUES ($1)", newest()+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "newer version") {
+	if _, err := Open(t.Context(), address); err == nil || !strings.Contains(err.Error(), "newer version") {
 		t.Error(err)
 	}
 }
 
-func TestBackup(t *testing.T) {
-	db, path := open(t)
-	if err := exec(t.Context(), db, "INSERT INTO erased VALUES ('a', 1)"); err != nil {
+func testBackup(t *testing.T, address string) {
+	db := open(t, address)
+	fill(t, db)
+	path := filepath.Join(t.TempDir(), "copy.db")
+	if err := db.Backup(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	copied := path + ".copy"
-	if err := db.Backup(t.Context(), copied); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Backup(t.Context(), copied); err == nil {
+	if err := db.Backup(t.Context(), path); err == nil {
 		t.Error("a file was overwritten")
 	}
-	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".backup-*")); err != nil || left != nil {
-		t.Errorf("left behind: %v %v", left, err)
+	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) != 1 {
+		t.Errorf("left behind: %v %v", all, err)
 	}
-	again, err := Open(t.Context(), copied)
+	again := open(t, path)
+	for _, table := range copied {
+		if had, has := count(t, db, "*) FROM "+table), count(t, again, "*) FROM "+table); had != has {
+			t.Errorf("%s has %d rows, and the copy %d", table, had, has)
+		}
+	}
+	refusesChanges(t, again)
+	if err := again.CopyTo(t.Context(), db); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Error(err)
+	}
+	// Every table is copied.
+	err := again.View(t.Context(), func(tx *sql.Tx) error {
+		all, err := tx.QueryContext(t.Context(), "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'listings_%' AND name NOT LIKE 'sqlite_%' AND name <> 'migrations'")
+		if err != nil {
+			return err
+		}
+		defer all.Close()
+		for all.Next() {
+			var name string
+			if err := all.Scan(&name); err != nil {
+				return err
+			}
+			if !strings.Contains(" "+strings.Join(copied, " ")+" ", " "+name+" ") {
+				t.Errorf("the table %s is not copied", name)
+			}
+		}
+		return all.Err()
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	if err := exec(t.Context(), again, "INSERT INTO erased VALUES ('a', 1)"); err == nil {
-		t.Error("the copy does not have the row")
+		t.Error(err)
 	}
 }

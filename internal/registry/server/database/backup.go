@@ -1,0 +1,115 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Backup writes a copy of the database to a file that must not exist. It is one state, whatever is written
+// meanwhile. The file is an SQLite database, whatever the kind of this one.
+func (db *DB) Backup(ctx context.Context, path string) error {
+	private, err := os.MkdirTemp(filepath.Dir(path), ".backup-") // SQLite lets others read what it makes
+	if err != nil {
+		return fmt.Errorf("the database could not be copied: %w", err)
+	}
+	copied := filepath.Join(private, "copy")
+	if db.kind == sqlite {
+		_, err = db.read.ExecContext(ctx, "VACUUM INTO $1", copied)
+	} else {
+		err = db.copyToFile(ctx, copied)
+	}
+	if err == nil {
+		err = os.Chmod(copied, 0o600)
+	}
+	if err == nil {
+		err = os.Link(copied, path) // which does not replace a file
+	}
+	if err = errors.Join(err, os.RemoveAll(private)); err != nil {
+		return fmt.Errorf("the database could not be copied: %w", err)
+	}
+	return nil
+}
+
+func (db *DB) copyToFile(ctx context.Context, path string) (err error) {
+	to, err := Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }() // which writes everything into the one file
+	return db.CopyTo(ctx, to)
+}
+
+// copied lists the tables in an order in which a row comes after those that it names.
+var copied = []string{
+	"organizations", "api_keys", "bindings", "experts", "contents", "erased", "versions", "version_states", "tags", "delegations",
+	"log_leaves", "log_hashes", "log_heads", "idempotency", "audit", "listings", "reads", "reports",
+}
+
+// CopyTo fills another database, which must be empty and can be of another kind, with the rows of this one:
+// all of them or none.
+func (db *DB) CopyTo(ctx context.Context, to *DB) error {
+	return db.View(ctx, func(from *sql.Tx) error {
+		return to.Update(ctx, func(into *sql.Tx) error {
+			for _, table := range copied {
+				var some int
+				if err := into.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+" LIMIT 1) AS found").Scan(&some); err != nil {
+					return err
+				}
+				if some > 0 {
+					return errors.New("the database to be filled is not empty")
+				}
+			}
+			for _, table := range copied {
+				if err := copyTable(ctx, from, into, table); err != nil {
+					return fmt.Errorf("table %s: %w", table, err)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// copyTable copies the rows of a table. Numbers that a database makes itself are made again.
+func copyTable(ctx context.Context, from, into *sql.Tx, table string) error {
+	rows, err := from.QueryContext(ctx, "SELECT * FROM "+table)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	first := 0
+	if table == "listings" {
+		first = 1
+	}
+	places := make([]string, len(columns)-first)
+	for i := range places {
+		places[i] = fmt.Sprintf("$%d", i+1)
+	}
+	insert, err := into.PrepareContext(ctx, "INSERT INTO "+table+" ("+strings.Join(columns[first:], ", ")+") VALUES ("+strings.Join(places, ", ")+")")
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	values := make([]any, len(columns))
+	pointers := make([]any, len(columns))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(pointers...); err != nil {
+			return err
+		}
+		if _, err := insert.ExecContext(ctx, values[first:]...); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
