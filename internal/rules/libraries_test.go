@@ -40,6 +40,9 @@ var libraries = []struct {
 
 	{"github.com/google/go-cmp", "", "differences in tests"},
 	{"github.com/moby/moby/client", "", "another client for Docker daemons, in tests"},
+	{"github.com/chromedp/chromedp", "", "a real browser, in tests"},
+	{"github.com/chromedp/cdproto", "", "what that browser can be asked"},
+	{"golang.org/x/net/html", "", "what a page consists of, in tests"},
 	{"github.com/charmbracelet/x/ansi", "", "control sequences of terminals"},
 	{"github.com/charmbracelet/x/vt", "", "a terminal emulator, in tests"},
 	{"github.com/charmbracelet/ultraviolet", "", "what its screens consist of"},

@@ -22,6 +22,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/registry/httpapi"
+	"github.com/perstack-go/perstack/internal/registry/web"
 )
 
 // options are what the command can be told.
@@ -118,10 +119,14 @@ func (o *options) run(ctx context.Context) error {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	logger := slog.New(slog.NewJSONHandler(o.host.Secrets.Writer(o.host.Stderr), nil))
+	pages, err := web.New(web.Options{Registry: s.Registry, Logger: logger, URL: o.publicURL})
+	if err != nil {
+		return err
+	}
 	handler, err := httpapi.New(httpapi.Options{
 		Registry: s.Registry, LogKeys: []string{s.key.public}, Origin: s.key.signer.Name(), Policy: o.policy, Contact: o.contact,
 		Logger: logger, Now: o.host.Source.Now, NewID: o.host.Source.NewID,
-		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits,
+		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits, Pages: pages,
 	})
 	if err != nil {
 		return err

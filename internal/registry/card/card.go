@@ -166,7 +166,7 @@ func (b *builder) skill(d *definition.Definition, name string, s definition.Skil
 		b.add(d, Host, host+" for "+name)
 	}
 	if s.Type == expert.StdioSkill && !builtIn && len(x.AllowedDomains) == 0 {
-		b.add(d, Host, "no list of hosts for "+name)
+		b.add(d, Host, "any host that the sandbox allows, by "+name)
 	}
 	if x.Workspace != "" {
 		b.add(d, Isolation, "workspace "+string(x.Workspace)+" for "+name)

@@ -54,8 +54,8 @@ func TestOf(t *testing.T) {
 		"package: uvx other (@acme/reader)",
 		"server: https://mcp.example.com (@acme/lead)",
 		"variable: SEARCH_KEY for search (@acme/lead)",
+		"host: any host that the sandbox allows, by other (@acme/reader)",
 		"host: example.com for search (@acme/lead)",
-		"host: no list of hosts for other (@acme/reader)",
 		"tool: exec (@acme/lead)",
 		"tool: readTextFile (@acme/lead @acme/reader)",
 		"providerTool: pdf (@acme/lead)",
@@ -103,7 +103,7 @@ func TestCompare(t *testing.T) {
 			d.Skills["search"] = s
 		}, "package: npx @acme/search@1.2.4 (@acme/lead)", "package: npx @acme/search@1.2.3 (@acme/lead)"},
 		"hosts": {func(d *definition.Definition) { d.Extensions.Skills = nil },
-			"host: no list of hosts for search (@acme/lead)",
+			"host: any host that the sandbox allows, by search (@acme/lead)",
 			"host: example.com for search (@acme/lead)\nisolation: sandbox full for search (@acme/lead)\nisolation: workspace readOnly for search (@acme/lead)"},
 		"tools": {func(d *definition.Definition) {
 			d.Skills[expert.BaseSkill] = base("readTextFile", "exec", "writeTextFile")

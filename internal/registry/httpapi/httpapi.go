@@ -38,6 +38,9 @@ type Options struct {
 	// Proxies are those whose word about the address of a client counts.
 	Proxies []netip.Prefix
 
+	// Pages answers what is not for programs; nil if there are none.
+	Pages http.Handler
+
 	Limits Limits
 	// RequestTimeout is how long a request and its answer can take, and BodyTimeout how long its body; 0 is
 	// 30 and 20 seconds.

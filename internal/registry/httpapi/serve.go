@@ -37,6 +37,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve finds the route, checks what holds for all of them, and lets it answer.
 func (h *Handler) serve(c *call) error {
 	found, params, allowed := h.find(c.r)
+	if found == nil && len(allowed) == 0 && h.opts.Pages != nil && !strings.HasPrefix(c.r.URL.Path, "/api/") {
+		found = &pages
+	}
 	if found == nil {
 		if len(allowed) > 0 {
 			c.w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -56,6 +59,12 @@ func (h *Handler) serve(c *call) error {
 	}
 	return found.do(c)
 }
+
+// pages is the route of everything that is not for programs.
+var pages = route{method: http.MethodGet, pattern: "/{page}", effect: reads, do: func(c *call) error {
+	c.h.opts.Pages.ServeHTTP(c.w, c.r)
+	return nil
+}}
 
 // rescue turns a panic into an answer.
 func (c *call) rescue() {

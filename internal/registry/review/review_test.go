@@ -95,7 +95,7 @@ func TestAdvise(t *testing.T) {
 		"new since 1.0.0: variable NPM_TOKEN for x",
 		"new since 1.0.0: variable OPENAI_API_KEY for x",
 		"new since 1.0.0: variable OTHER for x",
-		"new since 1.0.0: host no list of hosts for x",
+		"new since 1.0.0: host any host that the sandbox allows, by x",
 	}
 	if diff := cmp.Diff(want, Advise(d, sound())); diff != "" {
 		t.Error(diff)
