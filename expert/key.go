@@ -59,8 +59,11 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// String writes the key as ParseKey reads it.
+// String writes the key as [ParseKey] or [ParseReference] reads it.
 func (k Key) String() string {
+	if k.Tag != "" && IsOCI(k.Name) {
+		return k.Name + ":" + k.Tag
+	}
 	if suffix := k.Version + k.Tag; suffix != "" {
 		return k.Name + "@" + suffix
 	}

@@ -108,8 +108,8 @@ func tag(s string) (string, string) {
 }
 
 func delegateList() value[[]string] {
-	return list(maxDelegates, "An Expert: name, name@version or name@tag.", matching(expert.KeyPattern, expert.MaxKey, "", func(s string) (string, string) {
-		if _, err := expert.ParseKey(s); err != nil {
+	return list(maxDelegates, "An Expert: name, name@version or name@tag, or a reference to a container registry: oci://host/repository:tag@sha256:digest.", matching(expert.ReferencePattern, expert.MaxKey, "", func(s string) (string, string) {
+		if _, err := expert.ParseReference(s); err != nil {
 			return splitHint(err)
 		}
 		return "", ""
@@ -135,7 +135,7 @@ func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) {
 	for _, item := range n.First(maxDelegates) {
 		k, err := expert.ParseKey(item.Text)
 		if err != nil || item.Kind != toml.KindString {
-			continue
+			continue // or it is in a container registry, and was never meant to be in this file
 		}
 		if k.Name == e.Name && k.Tag == "" && (k.Version == "" || k.Version == e.Version) {
 			r.Fault(item.At, item.Path(), "an expert cannot delegate to itself", "remove it")
@@ -203,7 +203,7 @@ func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 		return
 	}
 	for _, item := range n.First(maxDelegates) {
-		if k, err := expert.ParseKey(item.Text); err == nil && item.Kind == toml.KindString {
+		if k, err := expert.ParseReference(item.Text); err == nil && item.Kind == toml.KindString {
 			claim(k.ToolName(), "delegate "+wording.Quote(item.Text), item)
 		}
 	}

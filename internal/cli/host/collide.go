@@ -50,7 +50,7 @@ func Collisions(e *expert.Expert, pinned func(*expert.Skill) *lockfile.Skill) []
 // the name of the tool.
 func delegates(e *expert.Expert) (listed []skill.Listed) {
 	for _, text := range e.Delegates {
-		key, err := expert.ParseKey(text)
+		key, err := expert.ParseReference(text)
 		if err != nil {
 			continue // reported when the file was read
 		}
