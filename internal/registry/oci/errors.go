@@ -1,0 +1,132 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/registry/client"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+const maxShown = 500
+
+// shown makes a text of a server fit for an error.
+func shown(text string) string { return wording.Visible(wording.Cut(text, maxShown)) }
+
+// An action is what is done with a reference, for errors.
+type action struct {
+	operation string
+	ref       expert.OCI
+}
+
+func (a action) failf(kind client.Kind, format string, args ...any) *client.Error {
+	return &client.Error{Kind: kind, Host: a.ref.Host, Operation: a.operation + " " + a.ref.String(), Message: fmt.Sprintf(format, args...)}
+}
+
+func (a action) fail(kind client.Kind, err error) *client.Error {
+	return &client.Error{Kind: kind, Host: a.ref.Host, Operation: a.operation + " " + a.ref.String(), Err: err}
+}
+
+// lie says that what a server answered is not what was asked for.
+func (a action) lie(format string, args ...any) *client.Error {
+	return a.failf(client.Unverified, format, args...)
+}
+
+// within does one thing with a server, in the time that is allowed for it. Errors of an unknown sort have the
+// kind otherwise.
+func (s *Source) within(ctx context.Context, a action, otherwise client.Kind, do func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	err := do(limited)
+	if err == nil {
+		return nil
+	}
+	if wrapped, ok := errors.AsType[*client.Error](err); ok {
+		return wrapped
+	}
+	switch {
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return a.fail(client.Timeout, ctx.Err())
+	case ctx.Err() != nil:
+		return a.fail(client.Cancelled, ctx.Err())
+	case limited.Err() != nil:
+		e := a.failf(client.Timeout, "there was no whole answer within %s", s.options.Timeout)
+		e.Hint = "try again later"
+		return e
+	}
+	return a.classify(err, otherwise)
+}
+
+// classify makes an error of what the library returned, whose texts can be those of the server.
+func (a action) classify(err error, otherwise client.Kind) *client.Error {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		return a.fail(client.Refused, refused)
+	}
+	if wrong, ok := errors.AsType[*answerError](err); ok {
+		return a.fail(otherwise, wrong)
+	}
+	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+		return a.answered(answer)
+	}
+	var netError net.Error
+	switch {
+	case errors.Is(err, errdef.ErrNotFound):
+		e := a.failf(client.NotFound, "it does not exist, or your login cannot see it")
+		e.Status = http.StatusNotFound
+		return e
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return a.unauthorized("the registry asks for a login, and there is none")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return a.failf(client.Network, "the answer ended too early")
+	case errors.As(err, &netError):
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // without the address, which can have a query
+		}
+		e := a.fail(client.Network, errors.New(shown(err.Error())))
+		e.Message = "the host " + a.ref.Host + " cannot be reached"
+		return e
+	}
+	return a.failf(otherwise, "%s", shown(err.Error()))
+}
+
+func (a action) unauthorized(message string) *client.Error {
+	e := a.failf(client.Unauthorized, "%s", message)
+	e.Hint = "log in to " + origin(a.ref.Host)
+	return e
+}
+
+// answered makes an error of an answer that is no success.
+func (a action) answered(answer *errcode.ErrorResponse) *client.Error {
+	message := fmt.Sprintf("the registry answered %d", answer.StatusCode)
+	for _, one := range answer.Errors {
+		message += ": " + shown(one.Code+" "+one.Message)
+		break // the first one says enough
+	}
+	var e *client.Error
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		e = a.unauthorized(message)
+		if asked := answer.URL; asked != nil && asked.Scheme+"://"+asked.Host != origin(a.ref.Host) {
+			e.Hint = "the registry takes tokens of " + shown(asked.Scheme+"://"+asked.Host) + "; log in there"
+		}
+	case http.StatusNotFound, http.StatusGone:
+		e = a.failf(client.NotFound, "%s", message)
+	case http.StatusTooManyRequests:
+		e = a.failf(client.RateLimited, "%s", message)
+		e.Hint = "try again later"
+	default:
+		e = a.failf(client.Refused, "%s", message)
+	}
+	e.Status = answer.StatusCode
+	return e
+}
