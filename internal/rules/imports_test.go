@@ -89,6 +89,7 @@ var arrows = []arrow{
 	{"internal/registry/review", "expert model internal/registry/card internal/registry/definition internal/terminal internal/wording"},
 	{"internal/registry/trust", "internal/filelock internal/opendir internal/privatefile internal/registry/definition internal/userfile"},
 	{"internal/registry/client", "expert internal/netaddr internal/registry/api internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
+	{"internal/registry/oci", "expert internal/netaddr internal/registry/api internal/registry/client internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
 	{"internal/registry/scopes", "expert internal/filelock internal/manifest internal/netaddr internal/opendir internal/privatefile internal/registry/signature internal/userfile internal/wording"},
 
 	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},

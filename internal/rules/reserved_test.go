@@ -25,9 +25,9 @@ var importReservations = []reservation{
 		// An audit attacks the proxy with a network of its own; the program that it starts tries to
 		// reach its listener.
 		// The process that runs a job takes answers of the user on a socket.
-		// The client of a registry makes requests with an http.Client that is handed in. It does not dial.
+		// The clients of registries, and of container registries, make requests with an http.Client that is handed in. They do not dial.
 		// The server of a registry listens, and dials nothing.
-		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/httpapi internal/registry/web internal/daemon/registry",
+		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/oci internal/registry/httpapi internal/registry/web internal/daemon/registry",
 		why:  "this package has nothing to do with the network",
 	},
 	{
