@@ -24,6 +24,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/inspect"
 	"github.com/perstack-go/perstack/internal/cli/install"
 	"github.com/perstack-go/perstack/internal/cli/jobs"
+	"github.com/perstack-go/perstack/internal/cli/keys"
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/models"
@@ -87,6 +88,7 @@ var commands = []struct {
 	{"egress", func(root *cobra.Command, h *host.Host) { root.AddCommand(egress.New(h, nil)) }},
 	{"inspect", func(root *cobra.Command, h *host.Host) { root.AddCommand(inspect.New(h, nil)) }},
 	{"install", func(root *cobra.Command, h *host.Host) { root.AddCommand(install.New(h, nil)) }},
+	{"keys", func(root *cobra.Command, h *host.Host) { root.AddCommand(keys.New(h, nil)) }},
 	{"log", func(root *cobra.Command, h *host.Host) { root.AddCommand(log.New(h, nil)) }},
 	{"mcp", func(root *cobra.Command, h *host.Host) { root.AddCommand(mcp.New(h, nil)) }},
 	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},

@@ -80,7 +80,7 @@ var arrows = []arrow{
 	{"internal/registry/definition", "expert internal/manifest internal/toml internal/wording"},
 	{"internal/registry/tlog", ""},
 	{"internal/registry/api", "internal/registry/tlog"},
-	{"internal/registry/signature", ""},
+	{"internal/registry/signature", "internal/terminal internal/userfile"},
 	{"internal/registry/server", "expert internal/registry/api internal/registry/definition internal/registry/review internal/registry/server/database internal/registry/signature internal/registry/tlog"},
 	{"internal/registry/server/database", ""},
 	{"internal/registry/web", "expert internal/columns internal/markdown internal/registry/api internal/registry/card internal/registry/definition internal/registry/server internal/registry/tlog internal/textdiff"},
@@ -146,7 +146,7 @@ var arrows = []arrow{
 	{"internal/tui/plain", values + "engine internal/tui internal/cli/lines internal/narrate internal/approval internal/terminal internal/wording"},
 
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/jobarchive internal/inputs internal/jq internal/narrate " +
-		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/credentials internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/registry/client internal/registry/scopes internal/registry/trust internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/credentials internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/registry/client internal/registry/scopes internal/registry/signature internal/registry/trust internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	// The full-screen program.
 	{"internal/tui/...", values + "engine internal/tui/... internal/narrate internal/approval internal/columns internal/markdown internal/terminal internal/wording internal/sandbox internal/workspace internal/state internal/privatefile internal/secret"},

@@ -27,7 +27,12 @@ var importReservations = []reservation{
 		// The process that runs a job takes answers of the user on a socket.
 		// The clients of registries, and of container registries, make requests with an http.Client that is handed in. They do not dial.
 		// The server of a registry listens, and dials nothing.
+<<<<<<< ours
 		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/oci internal/registry/httpapi internal/registry/web internal/daemon/registry",
+=======
+		// Keys of SSH are used by the agent of the user, over its socket.
+		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/httpapi internal/registry/web internal/registry/signature internal/daemon/registry",
+>>>>>>> theirs
 		why:  "this package has nothing to do with the network",
 	},
 	{
@@ -57,8 +62,8 @@ var nameReservations = []reservation{
 		what: "net.Dial net.DialTimeout net.DialTCP net.DialUDP net.DialIP net.DialUnix net.Dialer tls.Dial tls.DialWithDialer tls.Dialer " +
 			"net.LookupHost net.LookupIP net.LookupAddr net.LookupTXT net.DefaultResolver net.Resolver " +
 			"http.Get http.Head http.Post http.PostForm http.DefaultClient http.DefaultTransport http.Transport http.Client{}",
-		only: "internal/egress internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/runtimes/docker/api internal/cli/answers", // self-tests try what must fail
-		why:  "only internal/egress and internal/providers dial out, and internal/runtimes/docker/api and internal/cli/answers to a local socket; a client is handed in",
+		only: "internal/egress internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/runtimes/docker/api internal/cli/answers internal/registry/signature", // self-tests try what must fail
+		why:  "only internal/egress and internal/providers dial out, and internal/runtimes/docker/api, internal/cli/answers and internal/registry/signature to a local socket; a client is handed in",
 	},
 	{
 		what:  "filepath.Walk filepath.WalkDir filepath.Glob filepath.EvalSymlinks filepath.Abs",

@@ -51,6 +51,18 @@ func (c *call) number(name string, fallback, least, most int64) (int64, error) {
 	return n, nil
 }
 
+// oneOf reads a word of the query.
+func (c *call) oneOf(name, fallback string, words ...string) (string, error) {
+	text := c.query(name)
+	if text == "" {
+		return fallback, nil
+	}
+	if !slices.Contains(words, text) {
+		return "", invalid(name, name+" must be one of "+strings.Join(words, ", "))
+	}
+	return text, nil
+}
+
 // flag reads a switch of the query.
 func (c *call) flag(name string) bool {
 	switch c.query(name) {
@@ -113,7 +125,7 @@ func describe(err error) string {
 	case errors.Is(err, json.ErrUnknownName):
 		return "it has a member that is not known"
 	case e.JSONKind != 0:
-		return fmt.Sprintf("a value of the kind %s does not belong there", e.JSONKind)
+		return "a value of another kind belongs there"
 	}
 	return "a value has the wrong form"
 }

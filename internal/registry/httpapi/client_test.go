@@ -31,8 +31,8 @@ func newClient(t *testing.T, r *realregistry.Registry, change func(*client.Optio
 func withKey(key string) func(*client.Options) { return func(o *client.Options) { o.Key = key } }
 
 // Our client publishes and resolves, and verifies every answer.
-func TestClient(t *testing.T) {
-	r := realregistry.Start(t, realregistry.Options{})
+func testClient(t *testing.T, s *site) {
+	r := s.Registry
 	publisher := newClient(t, r, withKey(r.Key("acme", "team")))
 	reader := newClient(t, r, nil)
 	if advice, err := publisher.ValidateOnly(t.Context(), api.Publish{Content: registrytest.Minimal("@acme/reader@1.0.0").Encode()}); err != nil || len(advice) != 1 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ func (h *Handler) Metrics() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", openMetrics)
-		_, _ = w.Write([]byte(h.metrics.text(-1)))
+		_, _ = w.Write([]byte(h.metrics.text(h.logSize(r))))
 	})
 }
 
@@ -106,4 +107,18 @@ func (m *metrics) text(leaves int64) string {
 	}
 	b.WriteString("# EOF\n")
 	return b.String()
+}
+
+// logSize is how many leaves the log has; -1 if that cannot be known now.
+func (h *Handler) logSize(r *http.Request) int64 {
+	note, err := h.opts.Registry.Checkpoint(r.Context())
+	lines := strings.Split(string(note), "\n")
+	if err != nil || len(lines) < 2 {
+		return -1
+	}
+	size, err := strconv.ParseInt(lines[1], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return size
 }

@@ -18,6 +18,7 @@ func (h *Handler) table() []*route {
 			{method: http.MethodGet, pattern: api.DiscoveryPath, effect: reads, do: h.discovery},
 		},
 		h.logRoutes(),
+		h.version1(),
 		h.version2(),
 	)
 	for _, r := range all {
@@ -30,7 +31,12 @@ func (h *Handler) table() []*route {
 func (h *Handler) version2() []*route {
 	return []*route{
 		{method: http.MethodPost, pattern: api.V2 + "/resolve", effect: reads, do: h.resolve},
+		{method: http.MethodGet, pattern: api.V2 + "/experts", effect: reads, do: h.search},
 		{method: http.MethodPost, pattern: api.V2 + "/experts", effect: publishes, do: h.publish},
+		{method: http.MethodGet, pattern: api.V2 + "/experts/{name}", effect: reads, do: h.expertPackage},
+		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}/content", effect: reads, do: h.content},
+		{method: http.MethodGet, pattern: api.V2 + "/index/{name}", effect: reads, do: h.index},
+		{method: http.MethodGet, pattern: api.V2 + "/changes", effect: reads, do: h.changes},
 		{method: http.MethodGet, pattern: api.V2 + "/whoami", effect: reads, do: h.whoami},
 		{method: http.MethodGet, pattern: api.V2 + "/orgs", effect: reads, do: h.organizations},
 		{method: http.MethodPost, pattern: api.V2 + "/orgs", effect: changes, do: h.createOrganization},

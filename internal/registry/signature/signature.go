@@ -2,7 +2,10 @@
 //
 // A signature is what ssh-keygen -Y sign writes for the namespace [Namespace] and the canonical text of a
 // definition, so that ssh-keygen -Y verify can check it too. The text has the name and the version of the
-// Expert: a signature is good for nothing else. Start reading at [Verify].
+// Expert: a signature is good for nothing else.
+//
+// The keys are those of the user's SSH: files, those that an agent holds, and those on devices, by an
+// agent. A private key leaves neither. Start reading at [Verify]; [Keys] finds keys, and a [Signer] signs.
 package signature
 
 import (

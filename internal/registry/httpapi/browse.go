@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"math"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/server"
+)
+
+// search lists Experts.
+func (h *Handler) search(c *call) error {
+	take, err := c.number("take", api.MaxTake, 1, api.MaxTake)
+	if err != nil {
+		return err
+	}
+	sort, err := c.oneOf("sort", "name", "name", "updatedAt")
+	if err != nil {
+		return err
+	}
+	const longest = 256
+	if len(c.query("q")) > longest {
+		return invalid("q", "a search has at most 256 characters")
+	}
+	page, err := h.opts.Registry.Search(c.ctx(), c.by, server.Search{
+		Text: c.query("q"), Owner: c.query("owner"), After: c.query("after"), Take: int(take), Newest: sort == "updatedAt",
+	})
+	if err != nil {
+		return err
+	}
+	return c.json(page)
+}
+
+// expertPackage answers with an Expert and all its versions.
+func (h *Handler) expertPackage(c *call) error {
+	found, err := h.opts.Registry.Package(c.ctx(), c.by, c.params["name"])
+	if err != nil {
+		return err
+	}
+	return c.json(found)
+}
+
+// content answers with the canonical text of a version. That of an exact one never changes.
+func (h *Handler) content(c *call) error {
+	key := c.params["key"]
+	found, err := h.opts.Registry.Get(c.ctx(), c.by, key)
+	if err != nil {
+		return err
+	}
+	return c.static(api.ContentType, found.Digest, cachingOf(key, found.Visibility), found.Content)
+}
+
+// cachingOf says what caches can do with the content of a key.
+func cachingOf(key, visibility string) string {
+	exact, err := expert.ParseKey(key)
+	switch {
+	case visibility != api.Public:
+		return "private, no-cache"
+	case err == nil && exact.Version != "":
+		return immutable
+	}
+	return fresh
+}
+
+// index answers with the versions of an Expert as lines of JSON.
+func (h *Handler) index(c *call) error {
+	text, err := h.opts.Registry.Index(c.ctx(), c.by, c.params["name"])
+	if err != nil {
+		return err
+	}
+	caching := fresh
+	if c.by.OrgID != "" { // the answer depends on the key
+		caching = "private, no-cache"
+	}
+	return c.static("application/jsonl", tagOf(text), caching, text)
+}
+
+// changes answers with what happened since the log had a size.
+func (h *Handler) changes(c *call) error {
+	after, err := c.number("after", 0, 0, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	const most = 256
+	take, err := c.number("take", most, 1, most)
+	if err != nil {
+		return err
+	}
+	found, err := h.opts.Registry.Changes(c.ctx(), after, int(take))
+	if err != nil {
+		return err
+	}
+	return c.json(found)
+}
