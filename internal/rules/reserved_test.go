@@ -27,12 +27,8 @@ var importReservations = []reservation{
 		// The process that runs a job takes answers of the user on a socket.
 		// The clients of registries, and of container registries, make requests with an http.Client that is handed in. They do not dial.
 		// The server of a registry listens, and dials nothing.
-<<<<<<< ours
-		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/oci internal/registry/httpapi internal/registry/web internal/daemon/registry",
-=======
 		// Keys of SSH are used by the agent of the user, over its socket.
-		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/httpapi internal/registry/web internal/registry/signature internal/daemon/registry",
->>>>>>> theirs
+		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/oci internal/registry/httpapi internal/registry/signature internal/registry/web internal/daemon/registry",
 		why:  "this package has nothing to do with the network",
 	},
 	{
