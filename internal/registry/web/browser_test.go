@@ -58,7 +58,7 @@ func browse(t *testing.T) context.Context {
 }
 
 // do carries out steps.
-func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+func do(ctx context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Voi
 }
 
 // ask returns what an expression is on the page.
-func ask[T any](t *testing.T, ctx context.Context, expression string) T {
+func ask[T any](ctx context.Context, t *testing.T, expression string) T {
 	t.Helper()
 	answer, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -76,7 +76,7 @@ func ask[T any](t *testing.T, ctx context.Context, expression string) T {
 }
 
 // prefer lets the page be shown in the light or in the dark.
-func prefer(t *testing.T, ctx context.Context, scheme string) {
+func prefer(ctx context.Context, t *testing.T, scheme string) {
 	t.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
 	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
@@ -105,17 +105,17 @@ func TestBrowserOutline(t *testing.T) {
 		"home": "/", "expert": "/e/@acme/researcher", "compare": "/e/@acme/researcher/compare/1.0.0...1.1.0", "organization": "/o/acme",
 	} {
 		for _, width := range []int64{360, 1280} {
-			prefer(t, ctx, "light")
-			do(t, ctx, chromedp.EmulateViewport(width, 800), chromedp.Navigate(r.URL+path))
-			if wide := ask[int64](t, ctx, "document.documentElement.scrollWidth"); wide > width {
+			prefer(ctx, t, "light")
+			do(ctx, t, chromedp.EmulateViewport(width, 800), chromedp.Navigate(r.URL+path))
+			if wide := ask[int64](ctx, t, "document.documentElement.scrollWidth"); wide > width {
 				t.Errorf("%s at %d pixels is %d wide", name, width, wide)
 			}
 			light, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := ask[string](t, ctx, outline)
-			prefer(t, ctx, "dark")
+			got := ask[string](ctx, t, outline)
+			prefer(ctx, t, "dark")
 			dark, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
@@ -153,14 +153,14 @@ func TestBrowserKeyboard(t *testing.T) {
 	r := start(t)
 	team(t, r)
 	ctx := browse(t)
-	do(t, ctx, chromedp.Navigate(r.URL+"/"))
+	do(ctx, t, chromedp.Navigate(r.URL+"/"))
 	focus := func(want string) {
 		t.Helper()
 		const focused = `(() => { const e = document.activeElement; return e.tagName.toLowerCase() + " " + (e.id || e.textContent.trim()) + "|" + getComputedStyle(e).outlineStyle; })()`
 		var at string
 		for range 60 {
-			do(t, ctx, chromedp.KeyEvent(kb.Tab))
-			at = ask[string](t, ctx, focused)
+			do(ctx, t, chromedp.KeyEvent(kb.Tab))
+			at = ask[string](ctx, t, focused)
 			name, ring, _ := strings.Cut(at, "|")
 			if ring == "none" {
 				t.Fatalf("the focus on %q cannot be seen", name)
@@ -177,12 +177,12 @@ func TestBrowserKeyboard(t *testing.T) {
 		if _, err := chromedp.Run(ctx, loaded); err != nil {
 			t.Fatal(err)
 		}
-		if got := ask[string](t, ctx, "document.title"); !strings.HasPrefix(got, title) {
+		if got := ask[string](ctx, t, "document.title"); !strings.HasPrefix(got, title) {
 			t.Fatalf("Enter leads to %q, not to %q", got, title)
 		}
 	}
 	focus("input q")
-	do(t, ctx, chromedp.KeyEvent("science"))
+	do(ctx, t, chromedp.KeyEvent("science"))
 	enter("Search: science")
 	focus("a @acme/researcher")
 	enter("@acme/researcher@1.1.0")
@@ -199,9 +199,9 @@ func TestBrowserHostile(t *testing.T) {
 	}))
 	ctx := browse(t)
 	for _, path := range []string{"/", "/e/@acme/evil", "/log"} {
-		do(t, ctx, chromedp.EmulateViewport(360, 800), chromedp.Navigate(r.URL+path))
-		wide := ask[int64](t, ctx, "document.documentElement.scrollWidth")
-		scripts := ask[int64](t, ctx, `document.querySelectorAll("script, img, [onload], [onerror]").length`)
+		do(ctx, t, chromedp.EmulateViewport(360, 800), chromedp.Navigate(r.URL+path))
+		wide := ask[int64](ctx, t, "document.documentElement.scrollWidth")
+		scripts := ask[int64](ctx, t, `document.querySelectorAll("script, img, [onload], [onerror]").length`)
 		if wide > 360 || scripts > 0 {
 			t.Errorf("%s is %d pixels wide and has %d foreign elements", path, wide, scripts)
 		}
