@@ -230,6 +230,47 @@ type CreatedKey struct {
 	Key   KeyInfo `json:"key"`
 }
 
+// A Binding lets the builds of a repository publish.
+type Binding struct {
+	ID           string    `json:"id,omitzero"`
+	Organization string    `json:"organization,omitzero"` // that of the asking key if empty
+	Issuer       string    `json:"issuer"`                // address of what signs the tokens of builds
+	Repository   string    `json:"repository"`            // id
+	Workflow     string    `json:"workflow,omitzero"`     // any if empty
+	Environment  string    `json:"environment,omitzero"`  // any if empty
+	Pattern      string    `json:"pattern"`               // of names
+	CreatedAt    time.Time `json:"createdAt,omitzero"`
+}
+
+// A Report is a complaint about an Expert.
+type Report struct {
+	ID      string    `json:"id,omitzero"`
+	Key     string    `json:"key"`
+	Reason  string    `json:"reason"`
+	Contact string    `json:"contact,omitzero"`
+	At      time.Time `json:"at,omitzero"`
+}
+
+// An AuditEntry is something that somebody did.
+type AuditEntry struct {
+	At           time.Time `json:"at"`
+	Organization string    `json:"organization"` // id
+	Key          string    `json:"key,omitzero"` // id
+	Address      string    `json:"address,omitzero"`
+	Action       string    `json:"action"`
+	Object       string    `json:"object"`
+	Detail       string    `json:"detail,omitzero"`
+	Outcome      string    `json:"outcome"`
+	RequestID    string    `json:"requestId,omitzero"`
+	Leaf         *int64    `json:"leaf,omitzero"` // that the log has about it
+}
+
+// DayReads is how often an Expert was read on a day.
+type DayReads struct {
+	Day   string `json:"day"` // such as 2026-01-31
+	Reads int64  `json:"reads"`
+}
+
 // An Error is the body of every answer that is no success.
 type Error struct {
 	Code      int    `json:"code"`   // the status

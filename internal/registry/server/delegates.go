@@ -8,7 +8,7 @@ import (
 )
 
 // pinDelegates finds out what each delegate means now. That is what it means for this version for ever.
-func (t *change) pinDelegates(p *publication) (pinned []version, lines []tlog.Delegate, err error) {
+func (t *change) pinDelegates(p *publication, visibility string) (pinned []version, lines []tlog.Delegate, err error) {
 	for _, key := range p.d.Delegates {
 		k, err := parseKey(key)
 		if err != nil {
@@ -20,6 +20,9 @@ func (t *change) pinDelegates(p *publication) (pinned []version, lines []tlog.De
 		}
 		if err != nil {
 			return nil, nil, err
+		}
+		if visibility == api.Public && v.visibility == api.Private {
+			return nil, nil, badRequest("A public Expert cannot delegate to %s, which is private", key)
 		}
 		pinned = append(pinned, v)
 		lines = append(lines, tlog.Delegate{Key: key, Exact: v.name + "@" + v.version, Digest: v.digest})

@@ -30,6 +30,9 @@ type Record struct {
 
 // expert returns a version with its content and the proof of its publication.
 func (l *look) expert(v version, h head) (e api.Expert, err error) {
+	if v.status == api.Quarantined {
+		return e, errWithheld()
+	}
 	if e.Content, err = l.content(v.digest); err != nil {
 		return e, err
 	}

@@ -176,7 +176,7 @@ func (t *change) publish(p *publication) (id string, err error) {
 	if len(before) >= maxVersions {
 		return "", badRequest("An Expert can have %d versions", maxVersions)
 	}
-	pinned, leafDelegates, err := t.pinDelegates(p)
+	pinned, leafDelegates, err := t.pinDelegates(p, owner.visibility)
 	if err != nil {
 		return "", err
 	}

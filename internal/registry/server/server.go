@@ -35,14 +35,17 @@ type Options struct {
 }
 
 // A Registry is one registry.
-type Registry struct{ opts Options }
+type Registry struct {
+	opts  Options
+	reads *readCounter
+}
 
 // New returns the registry that a database holds.
 func New(opts Options) (*Registry, error) {
 	if opts.Database == nil || opts.Origin == "" || opts.Signer == nil || opts.Now == nil || opts.NewID == nil || opts.Random == nil {
 		return nil, errors.New("a registry needs a database, an origin, a signer, a clock, ids and a source of secrets")
 	}
-	return &Registry{opts}, nil
+	return &Registry{opts, newReadCounter(opts.Random)}, nil
 }
 
 // An Error is the answer to a request that cannot be granted. Other errors are faults of the registry.
@@ -71,6 +74,9 @@ func badRequest(format string, args ...any) *Error {
 func notFound(format string, args ...any) *Error {
 	return &Error{Status: notFoundStatus, Reason: fmt.Sprintf(format, args...)}
 }
+
+// errWithheld is the answer to reads of a version in quarantine.
+func errWithheld() *Error { return notFound("The version is withheld by an administrator") }
 
 // invalid is the answer to what is not well formed.
 func invalid(err error) *Error {

@@ -39,6 +39,11 @@ var suite = []struct {
 	{"unpublish", testUnpublish},
 	{"transfer", testTransfer},
 	{"policy", testPolicy},
+	{"quarantine", testQuarantine},
+	{"reports", testReports},
+	{"audit trail", testAuditTrail},
+	{"reads", testReads},
+	{"bindings", testBindings},
 	{"verify", testVerify},
 	{"rollback", testRollback},
 }

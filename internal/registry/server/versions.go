@@ -84,7 +84,7 @@ func (l *look) find(by Actor, key expert.Key) (version, error) {
 	case len(found) == 0 || !found[0].isVisible(by) || found[0].status == api.Unpublished:
 		return version{}, notFound("Expert not found")
 	case found[0].status == api.Quarantined:
-		return version{}, notFound("The version is withheld by an administrator")
+		return version{}, errWithheld()
 	case key.Version == "" && found[0].status == api.Disabled:
 		return version{}, notFound("Expert not found")
 	}
