@@ -28,13 +28,17 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/models"
+	"github.com/perstack-go/perstack/internal/cli/publish"
 	"github.com/perstack-go/perstack/internal/cli/restore"
 	"github.com/perstack-go/perstack/internal/cli/rules"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
 	"github.com/perstack-go/perstack/internal/cli/start"
+	"github.com/perstack-go/perstack/internal/cli/status"
+	"github.com/perstack-go/perstack/internal/cli/tag"
 	"github.com/perstack-go/perstack/internal/cli/trust"
 	"github.com/perstack-go/perstack/internal/cli/undo"
+	"github.com/perstack-go/perstack/internal/cli/unpublish"
 	"github.com/perstack-go/perstack/internal/cli/validate"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/version"
@@ -92,13 +96,17 @@ var commands = []struct {
 	{"log", func(root *cobra.Command, h *host.Host) { root.AddCommand(log.New(h, nil)) }},
 	{"mcp", func(root *cobra.Command, h *host.Host) { root.AddCommand(mcp.New(h, nil)) }},
 	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},
+	{"publish", func(root *cobra.Command, h *host.Host) { root.AddCommand(publish.New(h, nil)) }},
 	{"restore", func(root *cobra.Command, h *host.Host) { root.AddCommand(restore.New(h, nil)) }},
 	{"rules", func(root *cobra.Command, h *host.Host) { root.AddCommand(rules.New(h, nil)) }},
 	{"run", func(root *cobra.Command, h *host.Host) { root.AddCommand(run.New(h, nil)) }},
 	{"schema", func(root *cobra.Command, h *host.Host) { root.AddCommand(schema.New(h, nil)) }},
 	{"start", func(root *cobra.Command, h *host.Host) { root.AddCommand(start.New(h, nil)) }},
+	{"status", func(root *cobra.Command, h *host.Host) { root.AddCommand(status.New(h, nil)) }},
+	{"tag", func(root *cobra.Command, h *host.Host) { root.AddCommand(tag.New(h, nil)) }},
 	{"trust", func(root *cobra.Command, h *host.Host) { root.AddCommand(trust.New(h, nil)) }},
 	{"undo", func(root *cobra.Command, h *host.Host) { root.AddCommand(undo.New(h, nil)) }},
+	{"unpublish", func(root *cobra.Command, h *host.Host) { root.AddCommand(unpublish.New(h, nil)) }},
 	{"validate", func(root *cobra.Command, h *host.Host) { root.AddCommand(validate.New(h, nil)) }},
 	{"version", func(root *cobra.Command, h *host.Host) { root.AddCommand(newVersion(h)) }},
 }
@@ -195,7 +203,7 @@ func printVersion(h *host.Host) error {
 // shows the help of the command above it.
 func asksForUnknown(cmd *cobra.Command) bool {
 	help, _ := cmd.Flags().GetBool("help")
-	return help && cmd.HasSubCommands() && cmd.Flags().NArg() > 0
+	return help && host.IsGroup(cmd) && cmd.Flags().NArg() > 0
 }
 
 func unknownShell(_ *cobra.Command, args []string) error {
@@ -225,7 +233,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*host.ExitError](err); ok {
 		return err
 	}
-	if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
+	if host.IsGroup(cmd) && cmd.Flags().NArg() > 0 {
 		return cmd.RunE(cmd, cmd.Flags().Args()) // no such command: that is the first mistake
 	}
 	hint := cmd.CommandPath() + " --help lists the flags"

@@ -63,15 +63,16 @@ func addConfig(cmd *cobra.Command, path *string, usage string) {
 
 // AddYesFlag adds --yes; see [Question] and [Host.FetchConfig].
 func (h *Host) AddYesFlag(cmd *cobra.Command) {
-	h.addYes(cmd, "allow what the project asks for, without a question: all but env files outside of it, Squid, a sandbox that is off or opens more, and a remote --config that has changed")
+	h.AddYes(cmd, "allow what the project asks for, without a question: all but env files outside of it, Squid, a sandbox that is off or opens more, and a remote --config that has changed")
 }
 
 // AddRemoteYesFlag adds --yes to a command that reads the project and allows it nothing.
 func (h *Host) AddRemoteYesFlag(cmd *cobra.Command) {
-	h.addYes(cmd, "use a remote --config that was not used before, without a question")
+	h.AddYes(cmd, "use a remote --config that was not used before, without a question")
 }
 
-func (h *Host) addYes(cmd *cobra.Command, usage string) {
+// AddYes adds --yes with a meaning that only one command has.
+func (h *Host) AddYes(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolFunc("yes", usage, func(value string) (err error) {
 		h.Yes, err = strconv.ParseBool(value)
 		return err
@@ -106,6 +107,18 @@ func (h *Host) AddBelow(cmd *cobra.Command, below ...*cobra.Command) *cobra.Comm
 	}
 	cmd.AddCommand(below...)
 	return cmd
+}
+
+// acts marks a command that does something by itself, although it has commands below it.
+const acts = "acts"
+
+// Acts marks such a command: its arguments are not names of commands.
+func Acts(cmd *cobra.Command) { cmd.Annotations = map[string]string{acts: ""} }
+
+// IsGroup reports whether the first argument of a command has to be the name of one below it.
+func IsGroup(cmd *cobra.Command) bool {
+	_, itself := cmd.Annotations[acts]
+	return cmd.HasSubCommands() && !itself
 }
 
 // HelpInstead prints the help of a command that does nothing by itself to standard error,

@@ -53,7 +53,8 @@ func (all *Faults) add(field, message, hint string) {
 }
 
 // FromExpert makes the definition of an Expert of a perstack.toml. What cannot be published is an error of
-// type [Faults]: nothing is left out in silence.
+// type [Faults]: nothing is left out in silence. With an error, the definition has the rest, so that it can
+// be checked as well.
 func FromExpert(e *expert.Expert) (*Definition, error) {
 	var faults Faults
 	d := &Definition{
@@ -83,10 +84,7 @@ func FromExpert(e *expert.Expert) (*Definition, error) {
 	for _, s := range e.Skills {
 		d.addSkill(s, &faults)
 	}
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return d, faults.Err()
 }
 
 const rangePrefix = ">="

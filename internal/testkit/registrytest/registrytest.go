@@ -50,6 +50,8 @@ type Registry struct {
 	Handle func(http.ResponseWriter, *http.Request) bool
 	// Original says that it has no log.
 	Original bool
+	// Key is what changes need; if it is empty, they need none.
+	Key string
 }
 
 // New starts a registry. start is httptest.NewServer or httptest.NewTLSServer.
@@ -270,11 +272,14 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case path == api.V2+"/resolve" && q.Method == http.MethodPost:
 		r.resolve(w, q)
 	case path == api.V2+"/experts" && q.Method == http.MethodPost:
-		r.publish(w, q)
+		if !r.refuseKey(w, q) {
+			r.publish(w, q)
+		}
 	case path == api.LogPath+"/checkpoint":
 		_, _ = w.Write([]byte(r.Checkpoint(r.Size())))
 	case strings.HasPrefix(path, api.LogPath+"/tile/entries/"):
 		r.tile(w, strings.TrimPrefix(path, api.LogPath+"/"))
+	case r.manage(w, q):
 	default:
 		Fail(w, api.Error{Code: http.StatusNotFound, Message: "Not Found", Reason: "there is nothing at " + path})
 	}
@@ -360,14 +365,15 @@ func (r *Registry) publish(w http.ResponseWriter, q *http.Request) {
 	switch {
 	case err != nil:
 		Fail(w, api.Error{Code: http.StatusUnprocessableEntity, Message: "Validation Failed", Reason: err.Error()})
-	case q.URL.Query().Get("validateOnly") != "":
-		Answer(w, map[string]any{"advisories": []string{"looks good"}})
 	case r.experts[d.Key()] != nil:
 		Fail(w, api.Error{Code: http.StatusBadRequest, Message: "Bad Request", Reason: "Version " + d.Version + " is already published", RequestID: "r1"})
+	case q.URL.Query().Get("validateOnly") != "":
+		Answer(w, map[string]any{"advisories": []string{"looks good"}})
 	default:
 		r.mu.Unlock()
 		e := *r.Publish(d, asked.Signature)
 		r.mu.Lock()
+		r.experts[d.Key()].Tags = asked.Tags
 		e.Entry = r.Entry(r.Size(), e.Index)
 		Answer(w, api.Published{Checkpoint: r.Checkpoint(r.Size()), Expert: e})
 	}

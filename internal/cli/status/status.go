@@ -1,0 +1,207 @@
+// Package status is the command that says whether a published version should be used.
+//
+// Start reading at [New]; screens.go is the wizard.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/complete"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/published"
+	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// Options are what the command works with.
+type Options struct {
+	Host       *host.Host
+	Flags      published.Flags
+	Key        string // empty for the wizard
+	Status     string
+	Message    string
+	ReplacedBy string
+}
+
+// statuses are those that a publisher can set.
+var statuses = []string{api.Available, api.Deprecated, api.Disabled}
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:   "status [key] [status]",
+		Short: "Deprecate or disable a published version of an Expert",
+		Long: `Set the status of a published version. The key must have the exact version.
+
+  available    users get it as usual
+  deprecated   it still runs, and users are told why and what to use instead
+  disabled     new users cannot run it; a project that has pinned it still can
+
+A deprecated version cannot become available again, and a disabled one stays disabled:
+publish a new version instead. --message and --replaced-by are shown to users.
+
+On a terminal, without arguments, you choose the version and its status on screens.
+
+Exit codes: 0 changed, or cancelled on a screen; 1 refused by the registry, or it could
+not be reached; 2 wrong usage, no key, or a version that does not exist.`,
+		Example: `  perstack status @acme/researcher@1.0.0 deprecated --replaced-by @acme/researcher@2.0.0
+  perstack status @acme/researcher@1.0.1 disabled --message "It deletes files. Use 1.0.2."
+  perstack status`,
+		Args: host.AtMost(2, func(args []string) error {
+			return host.Usagef("status takes a key and a status, but got %d arguments; a message goes into --message", len(args))
+		}),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return statuses, cobra.ShellCompDirectiveNoFileComp
+			}
+			return complete.Expert(h, &opts.Flags.Config)(cmd, args, word)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := h.RefuseInJob(cmd); err != nil {
+				return err
+			}
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				opts.Key = args[0]
+			}
+			if len(args) > 1 {
+				opts.Status = args[1]
+			}
+			return runF(cmd.Context(), opts)
+		},
+	}
+	opts.Flags.Add(cmd)
+	cmd.Flags().StringVar(&opts.Message, "message", "", "what users of the version are told")
+	cmd.Flags().StringVar(&opts.ReplacedBy, "replaced-by", "", "key of the Expert to use instead")
+	for _, flag := range []string{"message", "replaced-by"} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	err := opts.run(ctx)
+	if opts.Flags.JSON {
+		return host.FailJSON(opts.Host.Stdout, err)
+	}
+	return err
+}
+
+func (o *Options) run(ctx context.Context) (err error) {
+	key, err := o.check()
+	if err != nil {
+		return err
+	}
+	s, err := published.Open(ctx, o.Host, o.Flags.Config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if o.Key == "" {
+		return o.choose(ctx, s)
+	}
+	r, err := s.Registry(ctx, key.Name)
+	if err != nil {
+		return err
+	}
+	v, err := r.Version(ctx, key)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(next(v.Status), o.Status) {
+		return host.Usagef("%s", refusal(key, v.Status, o.Status))
+	}
+	return o.set(ctx, r, key, o.Status)
+}
+
+// check reads the arguments.
+func (o *Options) check() (key expert.Key, err error) {
+	if o.ReplacedBy != "" {
+		if _, err := expert.ParseKey(o.ReplacedBy); err != nil {
+			return key, host.Usagef("--replaced-by: %w", err)
+		}
+	}
+	if o.Key == "" {
+		if o.Flags.JSON || !published.CanChoose(o.Host) {
+			err = host.Usagef("no version given; name one, like %s status @acme/researcher@1.0.0 deprecated", o.Host.Command)
+		}
+		return key, err
+	}
+	if key, err = published.ExactKey(o.Key); err != nil {
+		return key, err
+	}
+	switch {
+	case o.Status == "":
+		err = host.Usagef("no status given; it is %s", wording.Or(statuses))
+	case !slices.Contains(statuses, o.Status):
+		err = host.Usagef("%q is no status; it is %s", o.Status, wording.Or(statuses))
+	}
+	return key, err
+}
+
+// next are the statuses that can follow one. Registries refuse all others.
+func next(status string) []string {
+	switch status {
+	case api.Available:
+		return []string{api.Deprecated, api.Disabled}
+	case api.Deprecated:
+		return []string{api.Disabled}
+	}
+	return nil
+}
+
+// refusal says why a status cannot follow another.
+func refusal(key expert.Key, from, to string) string {
+	switch {
+	case from == to:
+		return fmt.Sprintf("%s is %s already", key, to)
+	case from == api.Deprecated:
+		return fmt.Sprintf("%s is deprecated and cannot become available again; publish a new version", key)
+	case from == api.Disabled:
+		return fmt.Sprintf("%s is disabled and stays so; publish a new version", key)
+	}
+	return fmt.Sprintf("%s is %s, which only the operator of the registry can change", key, terminal.CleanLine(from))
+}
+
+// set changes the status.
+func (o *Options) set(ctx context.Context, r *published.Registry, key expert.Key, status string) error {
+	to := api.SetStatus{Status: status, Message: o.Message, ReplacedBy: o.ReplacedBy}
+	if err := r.Client.SetStatus(ctx, key.String(), to); err != nil {
+		return r.Explain(err)
+	}
+	if o.Flags.JSON {
+		return host.WriteJSON(o.Host.Stdout, struct {
+			Key        string `json:"key"`
+			Registry   string `json:"registry"`
+			Status     string `json:"status"`
+			Message    string `json:"message,omitzero"`
+			ReplacedBy string `json:"replacedBy,omitzero"`
+		}{key.String(), r.Client.URL(), status, o.Message, o.ReplacedBy})
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Updated %s\n  Status: %s\n", key, status)
+	if o.Message != "" {
+		fmt.Fprintf(&text, "  Message: %s\n", terminal.CleanLine(o.Message))
+	}
+	if o.ReplacedBy != "" {
+		fmt.Fprintf(&text, "  Replaced by: %s\n", o.ReplacedBy)
+	}
+	_, err := fmt.Fprint(o.Host.Stdout, text.String())
+	return err
+}
