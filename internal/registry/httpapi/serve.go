@@ -54,6 +54,9 @@ func (h *Handler) serve(c *call) error {
 	if err := c.identify(); err != nil {
 		return err
 	}
+	if (found.effect == changes || found.effect == publishes) && c.by.OrgID == "" {
+		return unauthenticated() // before the body is read
+	}
 	if err := c.limit(); err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ func (h *Handler) version1() []*route {
 		{method: http.MethodGet, pattern: api.V1 + "/experts", effect: reads, do: h.list1},
 		{method: http.MethodPost, pattern: api.V1 + "/experts", effect: publishes, do: h.publish1},
 		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}", effect: reads, do: h.get1},
+		{method: http.MethodPost, pattern: api.V1 + "/experts/{key}", effect: changes, do: h.update1},
+		{method: http.MethodDelete, pattern: api.V1 + "/experts/{key}", effect: changes, do: h.unpublish},
 		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}/versions", effect: reads, do: h.versions1},
 		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}/content", effect: reads, do: h.content},
 	}
@@ -172,9 +174,6 @@ type asked1 struct {
 
 // publish1 publishes a version, or says whether it could be.
 func (h *Handler) publish1(c *call) error {
-	if c.by.OrgID == "" {
-		return unauthenticated()
-	}
 	var asked create1
 	if err := c.body(&asked); err != nil {
 		return err
@@ -196,6 +195,31 @@ func (h *Handler) publish1(c *call) error {
 		return err
 	}
 	return h.showExact1(c, d.Key())
+}
+
+// change1 asks to change a version. The tags are all that it has; latest need not be among them.
+type change1 struct {
+	Status        string    `json:"status"`
+	Tags          *[]string `json:"tags"`
+	StatusMessage string    `json:"statusMessage"` // not of the original
+	ReplacedBy    string    `json:"replacedBy"`    // not of the original
+}
+
+// update1 changes the status and the tags of a version.
+func (h *Handler) update1(c *call) error {
+	var asked change1
+	if err := c.body(&asked); err != nil {
+		return err
+	}
+	update := server.Update{Tags: asked.Tags}
+	if asked.Status != "" {
+		update.Status = &api.SetStatus{Status: asked.Status, Message: asked.StatusMessage, ReplacedBy: asked.ReplacedBy}
+	}
+	changed, err := h.opts.Registry.Update(c.ctx(), c.by, c.params["key"], update)
+	if err != nil {
+		return err
+	}
+	return c.show1(&changed)
 }
 
 // showExact1 answers with a version that was changed.
