@@ -92,6 +92,7 @@ stopped by a signal.`,
 	flags.BoolVar(&opts.verboseErrors, "verbose-errors", false, "tell users of the original program why something was refused")
 	flags.StringVar(&opts.policy, "policy-url", "", "page with the rules of the registry, for clients")
 	flags.StringVar(&opts.contact, "contact", "", "how to reach the operator, for clients")
+	cmd.AddCommand(newAdmin(&opts.place))
 	return cmd
 }
 
