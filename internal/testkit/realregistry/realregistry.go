@@ -44,6 +44,7 @@ type Options struct {
 	Database string // postgres://…; empty is SQLite
 	TLS      bool
 	HTTP     func(*httpapi.Options)
+	Made     func(*httpapi.Handler) // gets the handler
 }
 
 // Start starts a registry without limits, which ends with the test.
@@ -89,6 +90,9 @@ func Start(t testing.TB, opts Options) *Registry {
 	handler, err := httpapi.New(o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if opts.Made != nil {
+		opts.Made(handler)
 	}
 	if opts.TLS {
 		r.Server = httptest.NewTLSServer(handler)
