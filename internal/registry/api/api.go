@@ -59,6 +59,8 @@ type Entry struct {
 	Index int64       `json:"index"`
 	Leaf  string      `json:"leaf"`
 	Proof []tlog.Hash `json:"proof"`
+	// Sealed is the text behind a sealed leaf, which is that of a private Expert.
+	Sealed string `json:"sealed,omitzero"`
 }
 
 // A Lookup is the leaf about the publication of a version, proved against a checkpoint.

@@ -135,6 +135,11 @@ func (p *verification) leaf(entry api.Entry, kind tlog.Kind) (*tlog.Leaf, error)
 	if err != nil {
 		return nil, p.client.fail(Unverified, p.operation, err)
 	}
+	if leaf.Kind == tlog.Sealed {
+		if leaf, err = leaf.Open([]byte(entry.Sealed)); err != nil {
+			return nil, p.client.fail(Unverified, p.operation, err)
+		}
+	}
 	if leaf.Kind != kind {
 		return nil, p.lie("the leaf %d is of the kind %s, not %s", entry.Index, leaf.Kind, kind)
 	}
@@ -178,7 +183,11 @@ func (p *verification) expert(a *api.Expert) (*Expert, error) {
 	if p.leaves == nil {
 		p.leaves, p.signatures = map[string]string{}, map[string]string{}
 	}
-	p.leaves[e.Key], p.signatures[e.Key] = a.Entry.Leaf, a.Signature
+	text, err := leaf.Text() // of the leaf that is sealed, if it is
+	if err != nil {
+		return nil, p.client.fail(Unverified, p.operation, err)
+	}
+	p.leaves[e.Key], p.signatures[e.Key] = string(text), a.Signature
 	return e, nil
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/tlog"
@@ -28,9 +29,12 @@ func (t *change) pinDelegates(p *publication, visibility string) (pinned []versi
 		lines = append(lines, tlog.Delegate{Key: key, Exact: v.name + "@" + v.version, Digest: v.digest})
 	}
 	all, depth, err := t.closure(pinned)
+	broken := slices.IndexFunc(all, func(v version) bool { return v.status != api.Available && v.status != api.Deprecated })
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case broken >= 0:
+		return nil, nil, badRequest("The Expert reaches %s@%s by delegation, which is %s", all[broken].name, all[broken].version, all[broken].status)
 	case len(all) >= api.MaxClosure:
 		return nil, nil, badRequest("The Expert reaches %d others by delegation; %d are allowed", len(all), api.MaxClosure-1)
 	case depth >= api.MaxDepth:

@@ -8,16 +8,28 @@ import (
 	"github.com/perstack-go/perstack/internal/registry/tlog"
 )
 
-// record adds a leaf to a log, and returns its number.
-func (t *change) record(log string, leaf tlog.Leaf) (int64, error) {
+// record adds a leaf to the log, and returns its number. One about a private Expert is sealed.
+func (t *change) record(visibility string, leaf tlog.Leaf) (number int64, err error) {
 	leaf.Time = t.at
+	var sealed []byte
+	if visibility == api.Private {
+		if leaf, sealed, err = tlog.Seal(leaf, t.r.opts.Random); err != nil {
+			return 0, err
+		}
+	}
 	text, err := leaf.Text()
 	if err != nil {
 		return 0, err
 	}
+	log := t.r.opts.Origin
 	size, grew := t.grew[log]
 	if !grew {
 		if size, err = t.logSize(log); err != nil {
+			return 0, err
+		}
+	}
+	if sealed != nil {
+		if err := t.exec("INSERT INTO log_sealed (log, number, text) VALUES ($1, $2, $3)", log, size, sealed); err != nil {
 			return 0, err
 		}
 	}
@@ -91,7 +103,7 @@ func (l *look) head(log string) (head, error) {
 	return h, err
 }
 
-// entry returns a leaf with its proof.
+// entry returns a leaf with its proof, and what it hides if it is sealed: the caller decides who may know.
 func (l *look) entry(h head, number int64) (e api.Entry, err error) {
 	var text []byte
 	ok, err := l.one("SELECT text FROM log_leaves WHERE log = $1 AND number = $2", []any{h.log, number}, &text)
@@ -101,8 +113,12 @@ func (l *look) entry(h head, number int64) (e api.Entry, err error) {
 	if !ok || number >= h.size {
 		return e, notFound("The log has no leaf %d", number)
 	}
+	var sealed []byte
+	if _, err := l.one("SELECT text FROM log_sealed WHERE log = $1 AND number = $2", []any{h.log, number}, &sealed); err != nil {
+		return e, err
+	}
 	proof, err := tlog.ProveLeaf(h.size, number, l.hashes(h.log))
-	return api.Entry{Index: number, Leaf: string(text), Proof: proof}, err
+	return api.Entry{Index: number, Leaf: string(text), Proof: proof, Sealed: string(sealed)}, err
 }
 
 // growth proves that a log grew from a size that a client knows.

@@ -156,7 +156,7 @@ func (t *change) changeStatus(by Actor, v version, to api.SetStatus) error {
 		sum := sha256.Sum256([]byte(to.Message))
 		leaf.Message = "sha256:" + hex.EncodeToString(sum[:])
 	}
-	number, err := t.record(v.log, leaf)
+	number, err := t.record(v.visibility, leaf)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (t *change) erase(by Actor, v version, why string) error {
 			}
 		}
 	}
-	number, err := t.record(v.log, tlog.Leaf{Kind: tlog.Removed, Name: v.name, Version: v.version, Reason: why, Actor: by.logName()})
+	number, err := t.record(v.visibility, tlog.Leaf{Kind: tlog.Removed, Name: v.name, Version: v.version, Reason: why, Actor: by.logName()})
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (r *Registry) Transfer(ctx context.Context, by Actor, name, to string) erro
 		if err := r.checkName(Actor{OrgName: heir.Name, OrgType: heir.Type}, name); err != nil {
 			return err
 		}
-		number, err := t.record(r.opts.Origin, tlog.Leaf{Kind: tlog.Transferred, Name: name, Old: o.orgID, New: heir.ID, Actor: by.logName()})
+		number, err := t.record(api.Public, tlog.Leaf{Kind: tlog.Transferred, Name: name, Old: o.orgID, New: heir.ID, Actor: by.logName()})
 		if err != nil {
 			return err
 		}

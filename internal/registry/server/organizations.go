@@ -55,7 +55,7 @@ func (t *change) createOrganization(by Actor, id, name, kind string) error {
 	if err := t.exec("INSERT INTO organizations (id, name, type, visibility, created_at) VALUES ($1, $2, $3, $4, $5)", id, name, kind, api.Public, t.at.UnixMilli()); err != nil {
 		return err
 	}
-	number, err := t.record(t.r.opts.Origin, tlog.Leaf{Kind: tlog.OrgChanged, Org: id, New: name, Actor: by.logName()})
+	number, err := t.record(api.Public, tlog.Leaf{Kind: tlog.OrgChanged, Org: id, New: name, Actor: by.logName()})
 	if err != nil {
 		return err
 	}

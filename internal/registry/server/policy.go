@@ -59,7 +59,7 @@ func (r *Registry) SetPolicy(ctx context.Context, by Actor, org string, p Policy
 			return err
 		}
 		leaf := tlog.Leaf{Kind: tlog.PolicyChanged, Org: o.ID, Old: strings.Join(unlines(old), ","), New: strings.Join(*p.Signers, ","), Actor: by.logName()}
-		number, err := t.record(r.opts.Origin, leaf)
+		number, err := t.record(api.Public, leaf)
 		if err != nil {
 			return err
 		}

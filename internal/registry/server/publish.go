@@ -182,7 +182,7 @@ func (t *change) publish(p *publication) (id string, err error) {
 	}
 	leaf := tlog.Leaf{Kind: tlog.Published, Name: p.d.Name, Version: p.d.Version, Digest: p.digest, Delegates: leafDelegates, Actor: p.by.logName()}
 	leaf.Signature = signatureHash(p.asked.Signature)
-	number, err := t.record(t.r.opts.Origin, leaf)
+	number, err := t.record(owner.visibility, leaf)
 	if err != nil {
 		return "", err
 	}

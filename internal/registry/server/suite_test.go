@@ -44,6 +44,8 @@ var suite = []struct {
 	{"audit trail", testAuditTrail},
 	{"reads", testReads},
 	{"bindings", testBindings},
+	{"private", testPrivate},
+	{"closure", testClosure},
 	{"verify", testVerify},
 	{"rollback", testRollback},
 }

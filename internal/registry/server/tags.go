@@ -135,7 +135,7 @@ func (t *change) setTag(by Actor, v version, tag string) error {
 	if old == v.version {
 		return nil
 	}
-	number, err := t.record(v.log, tlog.Leaf{Kind: tlog.Tagged, Name: v.name, Tag: tag, Old: old, New: v.version, Actor: by.logName()})
+	number, err := t.record(v.visibility, tlog.Leaf{Kind: tlog.Tagged, Name: v.name, Tag: tag, Old: old, New: v.version, Actor: by.logName()})
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (t *change) setTag(by Actor, v version, tag string) error {
 
 // removeTag removes a tag of a version, and tells the log.
 func (t *change) removeTag(by Actor, v version, tag string) error {
-	number, err := t.record(v.log, tlog.Leaf{Kind: tlog.Tagged, Name: v.name, Tag: tag, Old: v.version, Actor: by.logName()})
+	number, err := t.record(v.visibility, tlog.Leaf{Kind: tlog.Tagged, Name: v.name, Tag: tag, Old: v.version, Actor: by.logName()})
 	if err != nil {
 		return err
 	}

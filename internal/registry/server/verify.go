@@ -44,6 +44,7 @@ type verification struct {
 	*look
 	report   *Report
 	verifier note.Verifier
+	sealed   map[int64][]byte // what the leaves of private Experts hide, by their number
 }
 
 func (v *verification) all() error {

@@ -16,6 +16,9 @@ func (v *verification) log(log string, told *history) error {
 	if err != nil {
 		return err
 	}
+	if v.sealed, err = v.sealedTexts(log); err != nil {
+		return err
+	}
 	size := int64(0)
 	for more := true; more; {
 		more = false
@@ -105,7 +108,26 @@ func (v *verification) leaf(log string, number int64, text []byte, hashes hashLi
 		v.report.add(leafName(log, number), "%v", err)
 		return
 	}
+	if leaf.Kind == tlog.Sealed {
+		if leaf, err = leaf.Open(v.sealed[number]); err != nil {
+			v.report.add(leafName(log, number), "%v", err)
+			return
+		}
+	}
 	told.add(log, number, leaf, v.report)
+}
+
+// sealedTexts returns what the leaves of private Experts hide, by their number.
+func (v *verification) sealedTexts(log string) (map[int64][]byte, error) {
+	all := map[int64][]byte{}
+	err := v.each("SELECT number, text FROM log_sealed WHERE log = $1", []any{log}, func(scan func(...any) error) error {
+		var number int64
+		var text []byte
+		err := scan(&number, &text)
+		all[number] = text
+		return err
+	})
+	return all, err
 }
 
 // heads checks the signature and the hash of every checkpoint.

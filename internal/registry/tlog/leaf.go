@@ -30,6 +30,8 @@ const (
 	OrgChanged    Kind = "org"
 	PolicyChanged Kind = "signing-policy"
 	LogKey        Kind = "log-key"
+	// Sealed is something that happened to a private Expert; see [Seal].
+	Sealed Kind = "sealed"
 )
 
 // A Leaf is one thing that happened. The fields that count depend on the kind; see layouts.
@@ -37,7 +39,7 @@ type Leaf struct {
 	Kind    Kind
 	Name    string // of the Expert
 	Version string
-	Digest  string // of the definition
+	Digest  string // of the definition; of what is sealed
 	// Delegates are what each delegate of the definition means, in its order: the key, the exact key, and
 	// the digest.
 	Delegates []Delegate
@@ -71,11 +73,12 @@ var layouts = map[Kind][]string{
 	OrgChanged:    {"org", "old", "new", "actor", "time"},
 	PolicyChanged: {"org", "old", "new", "actor", "time"},
 	LogKey:        {"old", "new", "actor", "time"},
+	Sealed:        {"digest", "time"},
 }
 
 // Kinds lists all kinds.
 func Kinds() []Kind {
-	return []Kind{Published, Tagged, StatusChanged, Removed, Transferred, OrgChanged, PolicyChanged, LogKey}
+	return []Kind{Published, Tagged, StatusChanged, Removed, Transferred, OrgChanged, PolicyChanged, LogKey, Sealed}
 }
 
 // nothing stands for an empty field.

@@ -13,20 +13,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-func digestOf(n int) string { return fmt.Sprintf("sha256:%064x", n) }
+func digestNumber(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
 var sample = map[Kind]Leaf{
 	Published: {
-		Name: "@acme/lead", Version: "1.2.0", Digest: digestOf(1), Actor: "org:o1 cred:key:k1", Signature: strings.Repeat("a", 64),
-		Delegates: []Delegate{{"@acme/reader", "@acme/reader@1.0.0", digestOf(2)}, {"helper@stable", "helper@2.0.0", digestOf(3)}},
+		Name: "@acme/lead", Version: "1.2.0", Digest: digestNumber(1), Actor: "org:o1 cred:key:k1", Signature: strings.Repeat("a", 64),
+		Delegates: []Delegate{{"@acme/reader", "@acme/reader@1.0.0", digestNumber(2)}, {"helper@stable", "helper@2.0.0", digestNumber(3)}},
 	},
 	Tagged:        {Name: "lead", Tag: "stable", Old: "1.0.0", New: "1.2.0", Actor: "org:o1 cred:key:k1"},
-	StatusChanged: {Name: "lead", Version: "1.0.0", Old: "available", New: "deprecated", Message: digestOf(4), Actor: "org:o1 cred:key:k1"},
+	StatusChanged: {Name: "lead", Version: "1.0.0", Old: "available", New: "deprecated", Message: digestNumber(4), Actor: "org:o1 cred:key:k1"},
 	Removed:       {Name: "lead", Version: "1.0.0", Reason: "owner", Actor: "org:o1 cred:key:k1"},
 	Transferred:   {Name: "lead", Old: "o1", New: "o2", Actor: "org:o1 cred:key:k1"},
 	OrgChanged:    {Org: "o1", New: "acme", Actor: "admin"},
 	PolicyChanged: {Org: "o1", New: "SHA256:key", Actor: "admin"},
 	LogKey:        {New: "registry.example+1+abc", Actor: "registry"},
+	Sealed:        {Digest: digestNumber(5)},
 }
 
 func TestLeaves(t *testing.T) {
@@ -63,7 +64,7 @@ func TestLeavesThatCannotBeWritten(t *testing.T) {
 	for name, change := range map[string]func(*Leaf){
 		"line":           func(l *Leaf) { l.Name = "a\nversion 9.9.9" },
 		"nothing":        func(l *Leaf) { l.Name = "-" },
-		"blank delegate": func(l *Leaf) { l.Delegates = []Delegate{{"a b", "a@1.0.0", digestOf(1)}} },
+		"blank delegate": func(l *Leaf) { l.Delegates = []Delegate{{"a b", "a@1.0.0", digestNumber(1)}} },
 		"control":        func(l *Leaf) { l.Actor = "a\rb" },
 		"separator":      func(l *Leaf) { l.Actor = "a\u2028b" },
 		"utf-8":          func(l *Leaf) { l.Actor = "\xff" },

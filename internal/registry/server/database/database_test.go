@@ -110,12 +110,16 @@ func testTablesRefuseChanges(t *testing.T, address string) {
 
 func refusesChanges(t *testing.T, db *DB) {
 	t.Helper()
+	if err := exec(t.Context(), db, "INSERT INTO log_sealed (log, number, text) VALUES ('log', 0, $1) ON CONFLICT DO NOTHING", []byte{0}); err != nil {
+		t.Fatal(err)
+	}
 	for _, query := range []string{
 		"UPDATE versions SET digest = 'x'", "DELETE FROM versions",
 		"UPDATE contents SET digest = 'x'", "DELETE FROM contents WHERE digest = 'sha256:a'",
 		"UPDATE log_leaves SET number = 7", "DELETE FROM log_leaves",
 		"UPDATE log_hashes SET number = 7", "DELETE FROM log_hashes",
 		"UPDATE log_heads SET size = 7", "DELETE FROM log_heads",
+		"UPDATE log_sealed SET number = 7", "DELETE FROM log_sealed",
 		"UPDATE audit SET action = 'x'", "DELETE FROM audit",
 		"UPDATE erased SET at = 2", "DELETE FROM erased",
 		"INSERT INTO versions VALUES ('w', 'e', '1.0.0', 'sha256:b', 'o', 'k', '', '', 1, 'log', 1)",
