@@ -22,7 +22,8 @@ func (o *Options) choose(ctx context.Context, s *published.Session) error {
 				Title: paint.Text(mark+" Unpublish "+c.Key.String()+"?", paint.Red|paint.Bold),
 				About: []paint.Line{
 					paint.Text("Version: "+c.Key.Version, 0),
-					paint.Text("This is permanent: the content is erased, and the number cannot be used again.", 0),
+					paint.Text("This is permanent: the content is erased,", 0),
+					paint.Text("and the number cannot be used again.", 0),
 				},
 				Rows: []paint.Line{paint.Text("Yes, unpublish", 0), paint.Text("Cancel", 0)}, At: 1, Back: true, Enter: "select", Careful: true,
 			})

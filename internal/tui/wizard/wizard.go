@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options, steps func(ctx context.Context, w *Wiza
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	left := make(chan struct{})
-	m := &machine{palette: o.Palette, clock: o.Clock, leave: func() { close(left); cancel() }}
+	m := &machine{palette: o.Palette, clock: o.Clock, leave: func() { close(left) }}
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Environ),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())
 	ended := make(chan error, 1)
@@ -58,7 +58,7 @@ func Run(ctx context.Context, o Options, steps func(ctx context.Context, w *Wiza
 		ended <- err
 	}()
 	_, shown := program.Run()
-	cancel()
+	cancel() // what the user does not wait for any more
 	err := <-ended
 	select {
 	case <-left:
