@@ -40,6 +40,8 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	llm FILE [PROVIDER]       starts a scripted model server; the variables of the provider, else of
 //	                          anthropic, lead to it
 //
+//	real-registry ORG         starts a registry as perstackd serves it, with a key of an organization
+//
 // The program at-level runs another one at a sandbox level, as in "at-level landlock perstack doctor";
 // see package atlevel. The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
 // [sandboxes] holds where the kernel can enforce sandboxes, [namespaces] where it offers level full; in
@@ -97,6 +99,8 @@ func TestScripts(t *testing.T) {
 			"rechain":    rechain,
 			"llm":        startLLM,
 			"serve":      serveFiles,
+
+			"real-registry": startRegistry(t),
 		},
 	})
 }
