@@ -48,7 +48,34 @@ func TestAdmin(t *testing.T) {
 	if code, body := get(t, running.url+api.V2+"/whoami", token); code != http.StatusUnauthorized {
 		t.Error(code, body)
 	}
+	out, _ = admin("binding", "create", "acme", "--issuer", "https://ci.example", "--repository", "9", "--names", "@acme/*", "--json")
+	var binding api.Binding
+	if err := json.Unmarshal([]byte(out), &binding); err != nil {
+		t.Fatal(err, out)
+	}
+	if out, _ := admin("binding", "list", "acme"); !strings.Contains(out, "https://ci.example") {
+		t.Error(out)
+	}
+	admin("binding", "remove", binding.ID)
+	if out, _ := admin("report", "list"); out != "ID  KEY  DAY  CONTACT  REASON\n" {
+		t.Errorf("%q", out)
+	}
+	out, _ = admin("audit", "--since", "2020-01-01")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 7 || !strings.Contains(lines[6], `"remove binding"`) {
+		t.Error(out)
+	}
 	for args, want := range map[string]string{
+		"quarantine @acme/a":                          "version required",
+		"quarantine @acme/a@1.0.0":                    "Expert not found",
+		"release @acme/a@1.0.0":                       "Expert not found",
+		"unpublish @acme/a@1.0.0":                     "add --force",
+		"unpublish @acme/a@1.0.0 --force":             "Expert not found",
+		"transfer @acme/a":                            "with --to",
+		"transfer @acme/a --to acme":                  "Expert not found",
+		"report close missing":                        "Report not found",
+		"binding remove missing":                      "Binding not found",
+		"binding create acme":                         "is not an issuer",
+		"audit --since yesterday":                     "must be a day",
 		"org create acme":                             "Organization acme already exists",
 		"org create Acme":                             "cannot name an organization",
 		"org create x --type club":                    "is not a type of organizations",

@@ -123,21 +123,23 @@ func TestServe(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                   "",
-		"serve":                              `unknown command "serve"`,
-		"registri":                           "did you mean registry?",
-		"registry start":                     `unknown command "start"`,
-		"registry --lisen x":                 "did you mean --listen?",
-		"registry --listen 7421":             "an address and a port",
-		"registry --listen :7421":            "is reached by other machines",
-		"registry --listen 0.0.0.0:7421":     "is reached by other machines",
-		"registry --tls-cert x":              "go together",
-		"registry --tls-cert x --tls-key y":  "the certificate cannot be used",
-		"registry --public-url example.com":  "--public-url must be like",
-		"registry --behind-proxy 10.0.0.1":   "must be a network",
-		"registry --limit reads-per-minut=1": `did you mean "reads-per-minute"?`,
-		"registry --limit reads-per-hour=-1": "needs a number",
-		"registry --database mysql://x":      "must be like postgres://",
+		"":                                     "",
+		"serve":                                `unknown command "serve"`,
+		"registri":                             "did you mean registry?",
+		"registry start":                       `unknown command "start"`,
+		"registry --lisen x":                   "did you mean --listen?",
+		"registry --listen 7421":               "an address and a port",
+		"registry --listen :7421":              "is reached by other machines",
+		"registry --listen 0.0.0.0:7421":       "is reached by other machines",
+		"registry --tls-cert x":                "go together",
+		"registry --tls-cert x --tls-key y":    "the certificate cannot be used",
+		"registry --public-url example.com":    "--public-url must be like",
+		"registry --behind-proxy 10.0.0.1":     "must be a network",
+		"registry --limit reads-per-minut=1":   `did you mean "reads-per-minute"?`,
+		"registry --limit reads-per-hour=-1":   "needs a number",
+		"registry --issuer https://ci.example": "needs --public-url",
+		"registry --issuer ci.example --public-url https://registry.example": "is not an issuer",
+		"registry --database mysql://x":                                      "must be like postgres://",
 	} {
 		out, errs, code := call(t, strings.Fields(args)...)
 		if code != host.ExitUsage || out != "" || !strings.Contains(errs, want) {

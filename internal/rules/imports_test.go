@@ -84,7 +84,8 @@ var arrows = []arrow{
 	{"internal/registry/server", "expert internal/registry/api internal/registry/definition internal/registry/review internal/registry/server/database internal/registry/signature internal/registry/tlog"},
 	{"internal/registry/server/database", ""},
 	{"internal/registry/web", "expert internal/columns internal/markdown internal/registry/api internal/registry/card internal/registry/definition internal/registry/server internal/registry/tlog internal/textdiff"},
-	{"internal/registry/httpapi", "expert internal/registry/api internal/registry/definition internal/registry/server internal/registry/tlog internal/wording"},
+	{"internal/registry/builds", "internal/registry/server"},
+	{"internal/registry/httpapi", "expert internal/registry/api internal/registry/builds internal/registry/definition internal/registry/server internal/registry/tlog internal/wording"},
 	{"internal/registry/card", "expert internal/registry/definition internal/skills/base/prompt"},
 	{"internal/registry/review", "expert model internal/registry/card internal/registry/definition internal/terminal internal/wording"},
 	{"internal/registry/trust", "internal/filelock internal/opendir internal/privatefile internal/registry/definition internal/userfile"},
@@ -151,7 +152,7 @@ var arrows = []arrow{
 	// The full-screen program.
 	{"internal/tui/...", values + "engine internal/tui/... internal/narrate internal/approval internal/columns internal/markdown internal/terminal internal/wording internal/sandbox internal/workspace internal/state internal/privatefile internal/secret"},
 	// The program for servers. Its commands end and speak as those of perstack do.
-	{"internal/daemon/...", "internal/daemon/... internal/cli/host internal/privatefile internal/process internal/registry/api internal/registry/httpapi internal/registry/server internal/registry/server/database internal/registry/tlog internal/registry/web internal/state internal/terminal internal/userfile internal/version internal/wording"},
+	{"internal/daemon/...", "event internal/daemon/... internal/cli/host internal/egress internal/privatefile internal/process internal/registry/api internal/registry/builds internal/registry/httpapi internal/registry/server internal/registry/server/database internal/registry/tlog internal/registry/web internal/state internal/terminal internal/userfile internal/version internal/wording"},
 	{"cmd/...", ". internal/cli/... internal/daemon internal/process internal/sandbox internal/sandbox/hostile"}, // main hardens the process before anything else
 
 	// Tests.

@@ -27,6 +27,7 @@ var libraries = []struct {
 	{"oras.land/oras-go/v2", "internal/registry/oci", "the protocol of container registries, with their logins"},
 	{"github.com/opencontainers/image-spec", "internal/registry/oci", "the types of its manifests"},
 	{"github.com/opencontainers/go-digest", "internal/registry/oci", "the type of a digest in them"},
+	{"github.com/coreos/go-oidc", "internal/registry/builds", "tokens by which builds say what they are"},
 	{"golang.org/x/time", "internal/egress internal/registry/httpapi", "how often a client can ask the proxy, or a registry"},
 	{"golang.org/x/term", "internal/cli/host internal/cli/prompt", "is a person at the other end, and which keys do they press"},
 	{"github.com/google/jsonschema-go", "internal/schema internal/skills/... internal/providers/...", "JSON Schema of tools"},

@@ -8,7 +8,7 @@ import (
 )
 
 // onServers are libraries for servers. They cost every start of a program that has them.
-var onServers = []string{"modernc.org/sqlite", "github.com/jackc/pgx"}
+var onServers = []string{"modernc.org/sqlite", "github.com/jackc/pgx", "github.com/coreos/go-oidc"}
 
 // TestServerLibraries fails if perstack has a library for servers, and if perstackd has lost one: the list
 // would hold for nothing then.

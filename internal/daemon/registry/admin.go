@@ -25,7 +25,7 @@ func newAdmin(p *place) *cobra.Command {
 	a := &administration{place: p}
 	cmd := &cobra.Command{
 		Use:   "admin",
-		Short: "Manage organizations and keys of a registry on this machine",
+		Short: "Manage organizations, keys and misuse of a registry on this machine",
 		Long: `Manage a registry with its files at hand: the commands work on the database, while
 the server runs or while it does not. They need no key.`,
 		Example: `  perstackd registry admin org create acme --type team
@@ -34,7 +34,7 @@ the server runs or while it does not. They need no key.`,
 	}
 	org := below(&cobra.Command{Use: "org", Short: "Manage organizations"}, a.newOrgCreate(), a.newOrgList())
 	key := below(&cobra.Command{Use: "key", Short: "Manage API keys"}, a.newKeyCreate(), a.newKeyList(), a.newKeyRevoke())
-	return below(cmd, org, key)
+	return below(cmd, org, key, a.newBindings(), a.newReports(), a.newQuarantine(), a.newRelease(), a.newUnpublish(), a.newTransfer(), a.newAudit())
 }
 
 // below adds commands to one that does nothing by itself.

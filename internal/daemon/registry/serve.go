@@ -21,7 +21,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/registry/builds"
 	"github.com/perstack-go/perstack/internal/registry/httpapi"
+	"github.com/perstack-go/perstack/internal/registry/server"
 	"github.com/perstack-go/perstack/internal/registry/web"
 )
 
@@ -37,6 +40,7 @@ type options struct {
 	readOnly, strict      bool
 	verboseErrors         bool
 	policy, contact       string
+	issuers               []string
 }
 
 const defaultListen = "127.0.0.1:7421"
@@ -87,17 +91,18 @@ stopped by a signal.`,
 	flags.StringArrayVar(&opts.proxies, "behind-proxy", nil, "network of a proxy that has TLS, such as 10.0.0.0/8; it says what addresses clients have; can be repeated")
 	flags.StringVar(&opts.metricsListen, "metrics-listen", "", "address and port for /metrics; keep clients away from it")
 	flags.StringArrayVar(&opts.limits, "limit", nil, "limit of requests, as name=number, where 0 is no limit: "+strings.Join(limitNames(), ", ")+"; can be repeated")
+	flags.StringArrayVar(&opts.issuers, "issuer", nil, "address of an issuer whose tokens let builds publish, with --public-url as their audience; can be repeated")
 	flags.BoolVar(&opts.readOnly, "read-only", false, "refuse every change")
 	flags.BoolVar(&opts.strict, "strict", false, "refuse skills whose packages have no exact version")
 	flags.BoolVar(&opts.verboseErrors, "verbose-errors", false, "tell users of the original program why something was refused")
 	flags.StringVar(&opts.policy, "policy-url", "", "page with the rules of the registry, for clients")
 	flags.StringVar(&opts.contact, "contact", "", "how to reach the operator, for clients")
-	cmd.AddCommand(newAdmin(&opts.place))
+	cmd.AddCommand(newBackup(&opts.place), newRestore(&opts.place), newVerify(&opts.place), newMigrate(&opts.place), newAdmin(&opts.place))
 	return cmd
 }
 
 // run serves until a signal comes.
-func (o *options) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) (err error) {
 	origin, err := o.check()
 	if err != nil {
 		return err
@@ -114,11 +119,16 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	trusted, err := o.builds()
+	if err != nil {
+		return err
+	}
 	s, err := o.open(ctx, siteOptions{origin: origin, strict: o.strict, readOnly: o.readOnly})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }() // after what was counted is stored
+	defer func() { err = errors.Join(err, s.StoreReads(context.WithoutCancel(ctx))) }()
 	logger := slog.New(slog.NewJSONHandler(o.host.Secrets.Writer(o.host.Stderr), nil))
 	pages, err := web.New(web.Options{Registry: s.Registry, Logger: logger, URL: o.publicURL})
 	if err != nil {
@@ -127,7 +137,7 @@ func (o *options) run(ctx context.Context) error {
 	handler, err := httpapi.New(httpapi.Options{
 		Registry: s.Registry, LogKeys: []string{s.key.public}, Origin: s.key.signer.Name(), Policy: o.policy, Contact: o.contact,
 		Logger: logger, Now: o.host.Source.Now, NewID: o.host.Source.NewID,
-		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits, Pages: pages,
+		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits, Pages: pages, Builds: trusted,
 	})
 	if err != nil {
 		return err
@@ -145,7 +155,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.announce(ctx, s, listener.Addr().String()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return o.serve(ctx, logger, handler, listener, metrics, certificate)
+	return o.serve(ctx, logger, s.Registry, handler, listener, metrics, certificate)
 }
 
 // check refuses flags that do not go together, and returns the origin of a log that does not exist yet.
@@ -184,6 +194,29 @@ func (o *options) certificate() (*tls.Config, error) {
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
+
+// builds verifies the tokens of builds; nil if no issuer is trusted.
+func (o *options) builds() (httpapi.Builds, error) {
+	if len(o.issuers) == 0 {
+		return nil, nil
+	}
+	if o.publicURL == "" {
+		return nil, host.Usagef("--issuer needs --public-url: tokens of builds name the registry that they are for")
+	}
+	v, err := builds.New(builds.Options{
+		Issuers: o.issuers, Audience: strings.TrimSuffix(o.publicURL, "/"), Now: o.host.Source.Now,
+		Client: func(issuer *url.URL) *http.Client {
+			return egress.Client(egress.Policy{Origin: issuer, AllowPrivate: true, MaxBody: maxIssuerAnswer})
+		},
+	})
+	if err != nil {
+		return nil, host.Usagef("--issuer: %w", err)
+	}
+	return v, nil
+}
+
+// maxIssuerAnswer bounds the keys of an issuer.
+const maxIssuerAnswer = 1 << 20
 
 func parseProxies(texts []string) (all []netip.Prefix, err error) {
 	for _, text := range texts {
@@ -232,7 +265,7 @@ const (
 )
 
 // serve answers requests until a signal comes, and lets those that have begun end.
-func (o *options) serve(ctx context.Context, logger *slog.Logger, handler *httpapi.Handler, listener, metrics net.Listener, certificate *tls.Config) error {
+func (o *options) serve(ctx context.Context, logger *slog.Logger, core *server.Registry, handler *httpapi.Handler, listener, metrics net.Listener, certificate *tls.Config) error {
 	newServer := func(handler http.Handler) *http.Server {
 		return &http.Server{
 			Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
@@ -247,6 +280,8 @@ func (o *options) serve(ctx context.Context, logger *slog.Logger, handler *httpa
 	if metrics != nil {
 		servers[newServer(handler.Metrics())] = metrics
 	}
+	stop := o.everyMinute(ctx, logger, core)
+	defer stop()
 	ended := make(chan error, len(servers))
 	for s, l := range servers {
 		go func() { ended <- s.Serve(l) }()
@@ -266,4 +301,19 @@ func (o *options) serve(ctx context.Context, logger *slog.Logger, handler *httpa
 		return err
 	}
 	return ctx.Err()
+}
+
+// everyMinute stores what was counted, until stop is called.
+func (o *options) everyMinute(ctx context.Context, logger *slog.Logger, core *server.Registry) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for o.host.Source.Sleep(ctx, time.Minute) == nil {
+			if err := core.StoreReads(ctx); err != nil && ctx.Err() == nil {
+				logger.WarnContext(ctx, "reads could not be stored", "error", err.Error())
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }

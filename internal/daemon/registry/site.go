@@ -13,10 +13,12 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/mod/sumdb/note"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/registry/server"
 	"github.com/perstack-go/perstack/internal/registry/server/database"
+	"github.com/perstack-go/perstack/internal/registry/tlog"
 	"github.com/perstack-go/perstack/internal/state"
 )
 
@@ -117,6 +119,14 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 			err = errors.Join(err, db.Close())
 		}
 	}()
+	if s, err = p.newSite(dir, db, key, opts); err != nil {
+		return nil, err
+	}
+	return s, s.checkLog(ctx)
+}
+
+// newSite puts the parts of a registry together.
+func (p *place) newSite(dir string, db *database.DB, key logKey, opts siteOptions) (*site, error) {
 	core, err := server.New(server.Options{
 		Database: db, Origin: key.signer.Name(), Signer: key.signer, Random: rand.Reader, Strict: opts.strict, ReadOnly: opts.readOnly,
 		Now: p.host.Source.Now, NewID: p.host.Source.NewID,
@@ -125,6 +135,28 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 		return nil, err
 	}
 	return &site{Registry: core, dir: dir, db: db, key: key}, nil
+}
+
+// checkLog refuses a key of the log that is not the one of the database: with it, the log would begin a second
+// time, and every client would take the registry for one that lies.
+func (s *site) checkLog(ctx context.Context) error {
+	all, err := s.Organizations(ctx, server.Operator())
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	signed, err := s.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	verifier, err := note.NewVerifier(s.key.public)
+	if err != nil {
+		return err
+	}
+	head, _, err := tlog.OpenCheckpoint(signed, s.key.signer.Name(), verifier)
+	if err != nil || head.Size == 0 {
+		return fmt.Errorf("the log of this database was signed with another key than %s; restore that one from a backup", filepath.Join(s.dir, logKeyName))
+	}
+	return nil
 }
 
 func (s *site) Close() error { return s.db.Close() }

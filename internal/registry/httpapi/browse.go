@@ -47,6 +47,7 @@ func (h *Handler) content(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.count(found.Name, found.Version.Version)
 	return c.static(api.ContentType, found.Digest, cachingOf(key, found.Visibility), found.Content)
 }
 

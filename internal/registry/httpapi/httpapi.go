@@ -41,6 +41,8 @@ type Options struct {
 	// Pages answers what is not for programs; nil if there are none.
 	Pages http.Handler
 
+	// Builds verifies tokens of builds; nil if none are accepted.
+	Builds Builds
 	Limits Limits
 	// RequestTimeout is how long a request and its answer can take, and BodyTimeout how long its body; 0 is
 	// 30 and 20 seconds.
@@ -79,8 +81,12 @@ func New(opts Options) (*Handler, error) {
 
 // discovery says what this registry is.
 func (h *Handler) discovery(c *call) error {
+	var issuers []string
+	if h.opts.Builds != nil {
+		issuers = h.opts.Builds.Issuers()
+	}
 	return c.json(api.Discovery{
-		API: api.V2, Log: api.Log{Origin: h.opts.Origin, Path: api.LogPath, Keys: h.opts.LogKeys},
+		Issuers: issuers, API: api.V2, Log: api.Log{Origin: h.opts.Origin, Path: api.LogPath, Keys: h.opts.LogKeys},
 		Policy: h.opts.Policy, Contact: h.opts.Contact,
 	})
 }

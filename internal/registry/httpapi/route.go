@@ -16,6 +16,7 @@ const (
 	changes                 //
 	publishes               //
 	reports                 // a change that needs no key
+	exchanges               // a token for a key
 )
 
 // A route is one row of the table.

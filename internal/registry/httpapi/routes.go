@@ -20,6 +20,8 @@ func (h *Handler) table() []*route {
 		h.logRoutes(),
 		h.version1(),
 		h.version2(),
+		h.trusted(),
+		h.moderation(),
 	)
 	for _, r := range all {
 		r.segments = strings.Split(strings.TrimPrefix(r.pattern, "/"), "/")

@@ -24,6 +24,9 @@ func (h *Handler) resolve(c *call) error {
 	if err != nil {
 		return err
 	}
+	for i := range found.Experts {
+		c.count(found.Experts[i].Name, found.Experts[i].Version.Version)
+	}
 	return c.json(found)
 }
 
