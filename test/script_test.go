@@ -23,6 +23,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
+	"github.com/perstack-go/perstack/internal/testkit/realregistry"
 )
 
 // Scripts about parallel work, or work that is cancelled: in them a race would
@@ -39,8 +40,8 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	exitcode N perstack …     the command ends with this exit code
 //	llm FILE [PROVIDER]       starts a scripted model server; the variables of the provider, else of
 //	                          anthropic, lead to it
-//
 //	real-registry ORG         starts a registry as perstackd serves it, with a key of an organization
+//	realregistry …            the same, with more ways to change it; see realRegistries
 //
 // The program at-level runs another one at a sandbox level, as in "at-level landlock perstack doctor";
 // see package atlevel. The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
@@ -64,6 +65,7 @@ func TestScripts(t *testing.T) {
 		}
 	})
 	t.Setenv("GOTMPDIR", dir)
+	registries := &realRegistries{t: t, all: map[string]*realregistry.Registry{}}
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
@@ -101,6 +103,7 @@ func TestScripts(t *testing.T) {
 			"serve":      serveFiles,
 
 			"real-registry": startRegistry(t),
+			"realregistry":  registries.run,
 		},
 	})
 }

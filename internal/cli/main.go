@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/perstack-go/perstack/internal/cli/account"
 	"github.com/perstack-go/perstack/internal/cli/approvals"
 	"github.com/perstack-go/perstack/internal/cli/audit"
 	"github.com/perstack-go/perstack/internal/cli/demo"
@@ -94,6 +95,8 @@ var commands = []struct {
 	{"install", func(root *cobra.Command, h *host.Host) { root.AddCommand(install.New(h, nil)) }},
 	{"keys", func(root *cobra.Command, h *host.Host) { root.AddCommand(keys.New(h, nil)) }},
 	{"log", func(root *cobra.Command, h *host.Host) { root.AddCommand(log.New(h, nil)) }},
+	{"login", func(root *cobra.Command, h *host.Host) { root.AddCommand(account.NewLogin(h, nil)) }},
+	{"logout", func(root *cobra.Command, h *host.Host) { root.AddCommand(account.NewLogout(h, nil)) }},
 	{"mcp", func(root *cobra.Command, h *host.Host) { root.AddCommand(mcp.New(h, nil)) }},
 	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},
 	{"publish", func(root *cobra.Command, h *host.Host) { root.AddCommand(publish.New(h, nil)) }},
@@ -108,6 +111,7 @@ var commands = []struct {
 	{"undo", func(root *cobra.Command, h *host.Host) { root.AddCommand(undo.New(h, nil)) }},
 	{"unpublish", func(root *cobra.Command, h *host.Host) { root.AddCommand(unpublish.New(h, nil)) }},
 	{"validate", func(root *cobra.Command, h *host.Host) { root.AddCommand(validate.New(h, nil)) }},
+	{"whoami", func(root *cobra.Command, h *host.Host) { root.AddCommand(account.NewWhoami(h, nil)) }},
 	{"version", func(root *cobra.Command, h *host.Host) { root.AddCommand(newVersion(h)) }},
 }
 

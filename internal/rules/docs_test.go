@@ -107,6 +107,13 @@ func (p *page) shellLines() (lines []span) {
 func (t *tree) commands() (names []string) {
 	for _, f := range t.packages["internal/cli"] {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			// A row with the name of a command, and what adds it.
+			if row, ok := n.(*ast.CompositeLit); ok && len(row.Elts) == 2 {
+				name, isText := row.Elts[0].(*ast.BasicLit)
+				if _, adds := row.Elts[1].(*ast.FuncLit); isText && adds {
+					names = append(names, strings.Trim(name.Value, `"`))
+				}
+			}
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true

@@ -97,6 +97,15 @@ func (r *Registries) Client(ctx context.Context, d scopes.Decision, commands *sa
 	if err != nil && !errors.Is(err, credentials.ErrNone) {
 		return nil, err
 	}
+	return r.client(d, login.Key)
+}
+
+// Stored is [Registries.Client] for what this machine has verified before: without a key, and nothing
+// is started for it.
+func (r *Registries) Stored(d scopes.Decision) (*client.Client, error) { return r.client(d, "") }
+
+func (r *Registries) client(d scopes.Decision, key string) (*client.Client, error) {
+	h := r.host
 	web, err := providers.HTTPClient(h.Getenv, h.Dir)
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
@@ -114,7 +123,7 @@ func (r *Registries) Client(ctx context.Context, d scopes.Decision, commands *sa
 		require[scope] = one
 	}
 	return client.New(client.Options{
-		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: login.Key,
+		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: key,
 		Insecure: d.From == scopes.User, // a project cannot name an address without encryption
 		Policies: require,
 		HTTP:     web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: h.Source.Now,
