@@ -22,6 +22,7 @@ var suite = []struct {
 	run  func(*testing.T, *site)
 }{
 	{"client", testClient},
+	{"private", testPrivate},
 	{"log", testLog},
 	{"browse", testBrowse},
 	{"accounts", testAccounts},

@@ -31,8 +31,11 @@ func testLog(t *testing.T, s *site) {
 	}
 	acme := s.org("acme", Team)
 	older := s.checkpoint()
-	for i := range 270 {
+	for i := range 10 {
 		s.mustPublish(acme, content("@acme/lead", fmt.Sprintf("1.%d.0", i)))
+	}
+	for i := range 260 { // so that there is a whole tile
+		s.org(fmt.Sprintf("org%d", i), Team)
 	}
 	newer := s.checkpoint()
 	for _, old := range []tlog.Checkpoint{empty, older} {
