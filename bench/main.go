@@ -93,6 +93,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"limits", func() ([]figure, error) { return diskLimits(ctx, dir) }},
 		{"sandbox", func() ([]figure, error) { return sandboxes(ctx, dir, binaries) }},
 		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},
+		{"registry", func() ([]figure, error) { return registry(ctx, dir, binaries) }},
 		{"docker", func() ([]figure, error) { return docker(ctx, dir, binaries) }},
 		{"npx", func() ([]figure, error) { return npx(ctx) }},
 		{"tools", func() ([]figure, error) { return tools(ctx, dir, binaries) }},

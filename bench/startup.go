@@ -20,13 +20,13 @@ func project(dir string) error {
 
 // programs are the binaries that are measured and compared with.
 type programs struct {
-	perstack, oneline, bare, meter, jobs, server, atLevel string
-	home                                                  string // of the user who runs them, outside of all workspaces
+	perstack, perstackd, oneline, bare, meter, jobs, server, atLevel string
+	home                                                             string // of the user who runs them, outside of all workspaces
 }
 
 func buildAll(ctx context.Context, dir string) (p programs, err error) {
 	for pkg, path := range map[string]*string{
-		"./cmd/perstack": &p.perstack, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter,
+		"./cmd/perstack": &p.perstack, "./cmd/perstackd": &p.perstackd, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter,
 		"./bench/jobs": &p.jobs, "./internal/testkit/evil/evilmcp": &p.server, "./internal/testkit/atlevel/atleveld": &p.atLevel,
 	} {
 		if *path, err = build(ctx, dir, pkg); err != nil {
