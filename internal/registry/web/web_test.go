@@ -202,7 +202,7 @@ func TestPrivate(t *testing.T) {
 	if _, err = r.Core.Publish(t.Context(), by, hidden, server.PublishOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]int{"/": 200, "/?q=hidden": 200, "/e/@acme/hidden": 404, "/e/@acme/hidden@1.0.0": 404, "/o/acme": 200} {
+	for path, want := range map[string]int{"/": 200, "/?q=hidden": 200, "/e/@acme/hidden": 404, "/e/@acme/hidden@1.0.0": 404, "/o/acme": 200, "/log": 200} {
 		if status, _, body := get(t, r, http.MethodGet, path); status != want || strings.Contains(body, "@acme/hidden") {
 			t.Errorf("%s: %d\n%s", path, status, body)
 		}
