@@ -33,7 +33,7 @@ func (h *Handler) search(c *call) error {
 
 // expertPackage answers with an Expert and all its versions.
 func (h *Handler) expertPackage(c *call) error {
-	found, err := h.opts.Registry.Package(c.ctx(), c.by, c.params["name"])
+	found, err := h.opts.Registry.Package(c.ctx(), c.by, c.params["key"])
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,9 @@ func (s *site) send(r request) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{s.t, response.StatusCode, response.Header, string(text)}
+	got := answer{s.t, response.StatusCode, response.Header, string(text)}
+	checkAnswer(s.t, q, got)
+	return got
 }
 
 func (s *site) get(path string) answer { return s.send(request{method: http.MethodGet, path: path}) }
