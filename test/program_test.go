@@ -1,6 +1,7 @@
 package test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/daemon"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/hostile"
 	"github.com/perstack-go/perstack/internal/testkit/allow"
@@ -31,6 +34,7 @@ func TestMain(m *testing.M) {
 	perstack := func() { os.Exit(fixed.Main(os.Args[1:])) }
 	testscript.Main(prepared{m}, map[string]func(){
 		"perstack": perstack, watched: perstack,
+		"perstackd":  func() { os.Exit(daemon.Main(context.Background(), host.System(), os.Args[1:])) },
 		atlevel.Name: func() { os.Exit(atlevel.Main(os.Args)) },
 	})
 }

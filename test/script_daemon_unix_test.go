@@ -1,0 +1,95 @@
+//go:build unix
+
+package test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/perstack-go/perstack/internal/process"
+)
+
+// TestPerstackd runs the scripts about the program for servers. Beside the usual commands they have:
+//
+//	serve [FLAGS]    starts perstackd registry on a free port; $URL is its address, and the file first.key
+//	                 has its first key, if it printed one
+//	stop             ends it with SIGTERM, and checks how; what it logged is in server.log
+func TestPerstackd(t *testing.T) {
+	program, err := exec.LookPath("perstackd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/perstackd",
+		RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			env.Values[runningKey{}] = &daemonProcess{}
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"serve": func(ts *testscript.TestScript, _ bool, args []string) { startDaemon(ts, program, args) },
+			"stop":  func(ts *testscript.TestScript, _ bool, _ []string) { stopDaemon(ts) },
+		},
+	})
+}
+
+type runningKey struct{}
+
+// A daemonProcess is the one that a script has started.
+type daemonProcess struct{ cmd *exec.Cmd }
+
+func startDaemon(ts *testscript.TestScript, program string, args []string) {
+	at := func(name string) string { return filepath.Join(ts.Getenv("WORK"), name) }
+	logged, err := os.Create(at("server.log"))
+	ts.Check(err)
+	cmd := exec.Command(program, append([]string{"registry", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Dir, cmd.Stderr = ts.Getenv("WORK"), logged
+	cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "XDG_STATE_HOME=" + ts.Getenv("XDG_STATE_HOME"), "PATH=" + ts.Getenv("PATH")}
+	told, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Value(runningKey{}).(*daemonProcess).cmd = cmd
+	ts.Defer(func() {
+		_ = cmd.Process.Kill() // if the script did not end it
+		_ = cmd.Wait()
+		_ = logged.Close()
+	})
+	lines := bufio.NewReader(told)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			log, _ := os.ReadFile(logged.Name())
+			ts.Fatalf("the server did not start: %v: %s", err, log)
+		}
+		if url, ok := strings.CutPrefix(line, "Registry: "); ok {
+			ts.Setenv("URL", strings.TrimSpace(url))
+		}
+		if strings.HasPrefix(line, "Log key:") {
+			break
+		}
+	}
+	rest, err := lines.Peek(lines.Buffered()) // everything is written at once
+	ts.Check(err)
+	if i := bytes.Index(rest, []byte("psk_")); i >= 0 {
+		ts.Check(os.WriteFile(at("first.key"), append([]byte("Authorization: Bearer "), bytes.TrimSpace(rest[i:])...), 0o600))
+	}
+}
+
+func stopDaemon(ts *testscript.TestScript) {
+	s := ts.Value(runningKey{}).(*daemonProcess)
+	ts.Check(s.cmd.Process.Signal(syscall.SIGTERM))
+	_ = s.cmd.Wait()
+	if code := s.cmd.ProcessState.ExitCode(); code != process.ExitTerminate {
+		ts.Fatalf("exit code %d after SIGTERM", code)
+	}
+}
