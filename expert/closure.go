@@ -5,10 +5,15 @@ import (
 	"strings"
 )
 
-// Lookup finds the Expert among all that key names: one with exactly this name, or one
-// with this name and version if the key has a version. Tags belong to the registry: no
-// Expert of a file has one.
+// Lookup finds the Expert among all that key names: the one that has it as its key, else one
+// with exactly this name, or one with this name and version if the key has a version. Tags belong
+// to the registry: no Expert has one.
 func Lookup(all []*Expert, key string) (*Expert, bool) {
+	for _, e := range all {
+		if e.Key == key {
+			return e, true
+		}
+	}
 	for _, e := range all {
 		if rest, ok := strings.CutPrefix(key, e.Name); ok && (rest == "" || rest == "@"+e.Version) {
 			return e, true
@@ -26,6 +31,9 @@ func NewIndex(all []*Expert) Index {
 	index := make(Index, 2*len(all))
 	for _, e := range slices.Backward(all) { // the first of a name counts
 		index[e.Name], index[e.Name+"@"+e.Version] = e, e
+	}
+	for _, e := range slices.Backward(all) { // two versions of a published Expert have one name
+		index[e.Key] = e
 	}
 	return index
 }

@@ -29,6 +29,9 @@ type Spec struct {
 
 	Expert  string           `json:"expert"`  // key of the coordinator
 	Experts []*expert.Expert `json:"experts"` // the coordinator and every Expert it can reach by delegation
+	// Published are the Experts that came from a registry, and that the file or the user named. Those
+	// that they delegate to are part of them.
+	Published []Published `json:"published,omitempty"`
 	// Project lists the keys of all Experts of the project. It is shown to clients.
 	Project []string `json:"project,omitempty"`
 
@@ -115,6 +118,14 @@ func (in *Input) checkAttachments() error {
 		}
 	}
 	return nil
+}
+
+// A Published says what the key of a published Expert meant when the job began. A continued job keeps it.
+type Published struct {
+	Key      string `json:"key"` // as it was named
+	Exact    string `json:"exact"`
+	Digest   string `json:"digest"` // of the definition
+	Registry string `json:"registry"`
 }
 
 // A Workspace is the directory that the file tools work in.

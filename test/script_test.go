@@ -24,6 +24,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/realregistry"
+	"github.com/perstack-go/perstack/internal/testkit/registrytest"
 )
 
 // Scripts about parallel work, or work that is cancelled: in them a race would
@@ -42,6 +43,7 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	                          anthropic, lead to it
 //	real-registry ORG         starts a registry as perstackd serves it, with a key of an organization
 //	realregistry …            the same, with more ways to change it; see realRegistries
+//	registry …                starts one in memory, which can lie; see scriptRegistries
 //
 // The program at-level runs another one at a sandbox level, as in "at-level landlock perstack doctor";
 // see package atlevel. The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
@@ -66,6 +68,7 @@ func TestScripts(t *testing.T) {
 	})
 	t.Setenv("GOTMPDIR", dir)
 	registries := &realRegistries{t: t, all: map[string]*realregistry.Registry{}}
+	lying := &scriptRegistries{t: t, all: map[string]*registrytest.Registry{}}
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
@@ -104,6 +107,7 @@ func TestScripts(t *testing.T) {
 
 			"real-registry": startRegistry(t),
 			"realregistry":  registries.run,
+			"registry":      lying.run,
 		},
 	})
 }

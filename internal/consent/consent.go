@@ -29,6 +29,9 @@ type Request struct {
 	Line int    `json:"line,omitzero"` // 0 if it is not known
 	Path string `json:"path,omitzero"` // key of perstack.toml
 
+	// More are lines below the text, from untrusted text as well.
+	More []string `json:"more,omitempty"`
+
 	// Value is what is asked for, if the user can name it instead: a path.
 	Value string `json:"value,omitzero"`
 

@@ -28,6 +28,7 @@ type Project struct {
 	Resolved   job.Resolved              // what flags, the file and a recorded job come to
 	Outside    []OutsideFile             // env files that the user did not name
 	Registries []Registry                // that the file names, and that the run would ask for Experts
+	Published  []Published               // Experts that are not in the file
 	// Workspace is where programs work.
 	Workspace string
 	Env       env.Env // of the env files that have been read
@@ -56,6 +57,7 @@ func List(p Project) []Request {
 	l.approvals()
 	l.snapshots()
 	l.registries()
+	l.published()
 	return sorted(l.list)
 }
 

@@ -49,6 +49,8 @@ type Expert struct {
 	Tags       []string
 	Skills     []*Skill // the MCP skills; the built-in base has nothing to pin
 
+	Published *Published // nil for an Expert of the file
+
 	// What the provider runs for it, as the file says.
 	ProviderTools       []string
 	ProviderSkills      []expert.ProviderSkill
@@ -62,6 +64,17 @@ func NewExpert(e *expert.Expert) *Expert {
 		Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
 		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
 	}
+}
+
+// A Published is what a registry proved about an Expert. A lockfile can come from anywhere: its digest
+// counts once this machine has verified it.
+type Published struct {
+	Registry   string   // address
+	Digest     string   // of the definition, with sha256: before it
+	LeafIndex  int64    // in the log of the registry
+	Capability string   // hash of what it and its delegates can do
+	Signer     string   // fingerprint; empty if there is no signature
+	Requested  []string // keys of the file that mean this Expert; none for a delegate of a published one
 }
 
 // A Skill is an MCP skill as it was installed: how it is started, and the tools
@@ -161,6 +174,16 @@ func (l *Lock) Expert(key string) (*Expert, bool) {
 		return nil, false
 	}
 	return first(l.Experts, func(e *Expert) bool { return e.Key == key })
+}
+
+// Published finds the published Expert that a key of the file meant.
+func (l *Lock) Published(key string) (*Expert, bool) {
+	if l == nil {
+		return nil, false
+	}
+	return first(l.Experts, func(e *Expert) bool {
+		return e.Published != nil && (e.Key == key || slices.Contains(e.Published.Requested, key))
+	})
 }
 
 // ByKey has what the lock says about Experts, by their keys.

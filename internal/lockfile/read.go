@@ -200,6 +200,9 @@ func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
 		Delegates: t.Strs("delegates", 0), Tags: t.Strs("tags", 0),
 		Definition: t.Require("definition", isDigest),
 	}
+	if t.Node.Fields["registry"] != nil {
+		e.Published = r.published(t)
+	}
 	if e.Key != key {
 		r.Fault(t.Node.KeyAt, t.At("key"), fmt.Sprintf("is %s in the table of %s", wording.Quote(e.Key), wording.Quote(key)), "")
 	}
@@ -217,6 +220,21 @@ func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
 	r.lockedTools(e, t)
 	t.Finish()
 	return e
+}
+
+// published reads what is known of an Expert of a registry.
+func (r *lockReader) published(t *toml.Table) *Published {
+	p := &Published{
+		Registry: t.Require("registry", toml.Length(1, 2048), toml.Printable), Digest: t.Require("digest", isNamedDigest),
+		Capability: t.Require("capabilityHash", isDigest), Signer: t.Str("signer", toml.Length(0, 255), toml.Printable),
+		Requested: t.Strs("requested", 0),
+	}
+	if n := t.Want("leafIndex", toml.KindInteger); n != nil && n.Number >= 0 && !n.Unreadable {
+		p.LeafIndex = n.Number
+	} else {
+		r.Missing(t.Node.KeyAt, t.At("leafIndex"), "must be a position in a log", "")
+	}
+	return p
 }
 
 func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
@@ -304,4 +322,12 @@ func isDigest(s string) (message, hint string) {
 		return "is not a SHA-256 in hex", ""
 	}
 	return "", ""
+}
+
+func isNamedDigest(s string) (message, hint string) {
+	rest, ok := strings.CutPrefix(s, "sha256:")
+	if !ok {
+		return "does not begin with sha256:", ""
+	}
+	return isDigest(rest)
 }

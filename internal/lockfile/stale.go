@@ -56,12 +56,44 @@ func (l *Lock) Differences(c *manifest.Config) toml.Problems {
 			reasons.add("the Expert %s was edited", wording.Quote(e.Key))
 		}
 	}
+	reasons.published(c)
 	for _, e := range l.Experts {
-		if _, ok := c.Lookup(e.Key); !ok {
+		if _, ok := c.Lookup(e.Key); !ok && e.Published == nil {
 			reasons.add("the Expert %s is gone", wording.Quote(e.Key))
 		}
 	}
 	return reasons.withHint()
+}
+
+// published compares the published Experts that the file needs with those that the lock pins.
+func (r *lockReasons) published(c *manifest.Config) {
+	needed, reached := c.Missing(), map[string]bool{}
+	var rest []string
+	for _, key := range needed {
+		e, ok := r.lock.Published(key)
+		if !ok {
+			r.add("the published Expert %s is new", wording.Quote(key))
+			continue
+		}
+		rest = append(rest, e.Key)
+	}
+	for len(rest) > 0 {
+		key := rest[0]
+		rest = rest[1:]
+		if e := r.experts[key]; e != nil && !reached[key] {
+			reached[key] = true
+			rest = append(rest, e.Delegates...)
+		}
+	}
+	for _, e := range r.lock.Experts {
+		if e.Published == nil {
+			continue
+		}
+		unused := slices.ContainsFunc(e.Published.Requested, func(key string) bool { return !slices.Contains(needed, key) })
+		if unused || !reached[e.Key] {
+			r.add("the published Expert %s is not needed any more", wording.Quote(e.Key))
+		}
+	}
 }
 
 // lockReasons collects why a lock does not fit.

@@ -120,6 +120,14 @@ func (e *Expert) head() string {
 		w.line("providerToolOptions = " + text)
 	}
 	w.text("definition", e.Definition)
+	if p := e.Published; p != nil {
+		w.text("registry", p.Registry)
+		w.text("digest", p.Digest)
+		w.line("leafIndex = " + strconv.FormatInt(p.LeafIndex, 10))
+		w.text("capabilityHash", p.Capability)
+		w.optional("signer", p.Signer)
+		w.texts("requested", slices.Sorted(slices.Values(p.Requested)))
+	}
 	return w.String()
 }
 

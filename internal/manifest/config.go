@@ -27,6 +27,8 @@ import (
 type Config struct {
 	Path string // absolute path of the file
 	Dir  string // its directory
+	// Absent says that there is no file: see [Empty].
+	Absent bool
 	// SHA256 is the digest of the file as it was read, in hexadecimal.
 	SHA256 string
 
@@ -49,6 +51,8 @@ type Config struct {
 	EnvPath []string
 
 	Experts []*expert.Expert // in file order
+	// Published are Experts that are not in the file; see [Config.Add].
+	Published []*expert.Expert
 
 	file      string            // as it was given, for messages
 	meant     map[string]string // delegates that are not in the file, with the Experts that they look like
@@ -56,8 +60,8 @@ type Config struct {
 	positions map[string]toml.Position
 }
 
-// Lookup finds the Expert that key names: one with exactly this name, or one
-// with this name and version if the key has a version.
+// Lookup finds the Expert that key names: one of the file with exactly this name, or one
+// with this name and version if the key has a version; else one that was added for this key.
 func (c *Config) Lookup(key string) (*expert.Expert, bool) {
 	e, ok := c.index[key]
 	return e, ok
@@ -77,14 +81,17 @@ func (c *Config) ExpertAt(path string) *expert.Expert {
 	return c.index[rest]
 }
 
-// Closure is [expert.Index.Closure] over the Experts of the file.
+// Closure is [expert.Index.Closure] over the Experts of the file, and those that were added.
 func (c *Config) Closure(e *expert.Expert) (experts []*expert.Expert, missing []string) {
 	return c.index.Closure(e)
 }
 
-// Spec is a job of an Expert of the file, without an input and a workspace.
+// Spec is a job of an Expert, without an input and a workspace.
 func (c *Config) Spec(e *expert.Expert) job.Spec {
 	experts, _ := c.Closure(e)
+	for i, e := range experts {
+		experts[i] = c.pinned(e)
+	}
 	return job.Spec{
 		Expert:   e.Key,
 		Experts:  experts,

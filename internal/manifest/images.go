@@ -88,7 +88,7 @@ func mirror(s string) (message, hint string) {
 
 // Images are the images that the runtime docker fetches for runs of the file, each once: for
 // the packages of skills, and for Squid. The image for commands is on this machine already.
-func (c *Config) Images() []string { return c.ImagesOf(c.Experts) }
+func (c *Config) Images() []string { return c.ImagesOf(c.All()) }
 
 // ImagesOf is Images for runs of these Experts alone.
 func (c *Config) ImagesOf(experts []*expert.Expert) (names []string) {

@@ -51,8 +51,8 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 	for _, u.expert = range experts {
 		u.providerFeatures()
 		for i, key := range u.expert.Delegates {
-			if c.index[key] == nil {
-				hint := "experts of the registry" + yet
+			if c.index[key] == nil && !c.Fetched(key) { // published ones are fetched when they are needed
+				hint := c.missingHint(key)
 				if near := c.meant[key]; near != "" {
 					hint = "did you mean " + wording.Quote(near) + "?"
 				}
@@ -72,8 +72,12 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) tom
 }
 
 // Problem is a finding about a key of the file. It stands where the key does, or
-// where the table begins that could hold it, or has no place.
+// where the table begins that could hold it, or has no place. One about a published Expert
+// has no file.
 func (c *Config) Problem(path, message, hint string) toml.Problem {
+	if c.publishedAt(path) {
+		return toml.Problem{Path: path, Message: message, Hint: hint}
+	}
 	return problemAt(c.positions, toml.Problem{File: cmp.Or(c.file, FileName), Path: path, Message: message, Hint: hint})
 }
 

@@ -18,7 +18,6 @@ func TestUnsupported(t *testing.T) {
 	got := lines(c.Unsupported(e, job.Settings{}))
 	want := []string{
 		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: "v1.0" is what the original Perstack writes for every Expert, so it is not compared with this version`,
-		`p.toml:28:1: experts.zoe.delegates.0: delegate "@acme/writer" is not in this file; experts of the registry cannot be used by this version yet`,
 		`p.toml:71:1: experts.zoe.skills.local.allowPrivateEndpoint: cannot be used with runtime docker: in a container, this machine is the container itself; use runtime local, or a server on port 443 of a public host`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -27,7 +26,8 @@ func TestUnsupported(t *testing.T) {
 }
 
 // Delegates run too: what one of them needs keeps the first from starting, and the report
-// says whose it is. An Expert that cannot be reached is left alone.
+// says whose it is. An Expert that cannot be reached is left alone, and so are published ones, which
+// are fetched when they are needed.
 func TestUnsupportedByDelegates(t *testing.T) {
 	c := check(t, `
 [experts.lead]
@@ -53,12 +53,10 @@ allowedDomains = ["x.example"]
 instruction = "x"
 delegates = ["@reg/other"]
 `)
-	const registry = "; experts of the registry cannot be used by this version yet"
 	want := []string{
-		`p.toml:4:1: experts.lead.delegates.1: delegate "far" is not in this file` + registry,
-		`p.toml:7:1: experts.near.delegates.1: delegate "@reg/gone@1.0.0" is not in this file` + registry,
+		`p.toml:4:1: experts.lead.delegates.1: delegate "far" is not in this file; define it, or write "far@latest" for a published Expert`,
 		`p.toml:13:1: warning: experts.deep.minRuntimeVersion: the Expert needs perstack 9.0.0 or newer, and this is a build before the release 0.1.0, which may lack what it needs`,
-		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file` + registry,
+		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file; it has version 1.0.0 of it`,
 		`p.toml:15:1: warning: experts.deep.providerTools: is not used by provider replay, whose answers are prepared`,
 		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
 		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`,

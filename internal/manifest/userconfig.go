@@ -70,10 +70,11 @@ const (
 	RequestSnapshots RequestKind = "snapshots" // files of the workspace that are not stored
 
 	RequestRegistries RequestKind = "registries" // where Experts come from that are not in the file
+	RequestPublished  RequestKind = "published"  // these Experts
 )
 
 // requestKinds lists the kinds, in the order in which requests are shown.
-var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork, RequestSandbox, RequestApprovals, RequestSnapshots, RequestRegistries}
+var requestKinds = []RequestKind{RequestEnvFiles, RequestVariables, RequestBaseURL, RequestProvider, RequestLimits, RequestImages, RequestProxy, RequestNetwork, RequestSandbox, RequestApprovals, RequestSnapshots, RequestRegistries, RequestPublished}
 
 // RequestKinds returns the words of the key allow, in the order in which requests are shown.
 func RequestKinds() (words []string) {

@@ -92,6 +92,7 @@ var arrows = []arrow{
 	{"internal/registry/client", "expert internal/netaddr internal/registry/api internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
 	{"internal/registry/oci", "expert internal/netaddr internal/registry/api internal/registry/client internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
 	{"internal/registry/scopes", "expert internal/filelock internal/manifest internal/netaddr internal/opendir internal/privatefile internal/registry/signature internal/userfile internal/wording"},
+	{"internal/registry/resolve", "expert internal/filelock internal/opendir internal/privatefile internal/registry/api internal/registry/card internal/registry/client internal/registry/definition internal/registry/scopes internal/userfile"},
 
 	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
 
@@ -147,7 +148,7 @@ var arrows = []arrow{
 	{"internal/tui/plain", values + "engine internal/tui internal/cli/lines internal/narrate internal/approval internal/terminal internal/wording"},
 
 	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/history internal/jobarchive internal/inputs internal/jq internal/narrate " +
-		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/credentials internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/registry/api internal/registry/card internal/registry/client internal/registry/definition internal/registry/review internal/registry/scopes internal/registry/signature internal/registry/trust internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
+		"internal/approval/... internal/attachment internal/audit/... internal/consent internal/credentials internal/env internal/lockfile internal/manifest internal/netaddr internal/original internal/owner internal/process internal/programs internal/protect internal/registry/api internal/registry/card internal/registry/client internal/registry/definition internal/registry/resolve internal/registry/review internal/registry/scopes internal/registry/signature internal/registry/trust internal/restore internal/schema internal/state internal/toml internal/userfile internal/wording " +
 		"internal/runtimes/... internal/version internal/secret internal/columns internal/markdown internal/terminal internal/tui/... internal/workspace/... internal/packages internal/sandbox/... internal/egress/..."},
 	// The full-screen program.
 	{"internal/tui/...", values + "engine internal/tui/... internal/narrate internal/approval internal/columns internal/markdown internal/terminal internal/wording internal/sandbox internal/workspace internal/state internal/privatefile internal/secret"},

@@ -5,7 +5,7 @@ import "github.com/perstack-go/perstack/internal/audit"
 // The reasons for promises that no user's machine can check, or not yet.
 const (
 	needsRegistry = "base images and packages come from registries, and an audit contacts nothing outside of this machine"
-	noRegistry    = "the registry does not exist yet"
+	noRegistry    = "a registry is on another machine, and an audit contacts nothing outside of this one"
 	noAgents      = "running other agents is not part of this version"
 )
 
@@ -101,9 +101,9 @@ func Promises(m *Machine) []audit.Promise {
 		{ID: "R4", Area: "State", Severity: high, Test: "store/file.TestFlippedByte", Probe: m.damage,
 			Text: "Damage to a journal is found."},
 
-		{ID: "G1", Area: "Registry", Severity: high, WhyNot: noRegistry, Text: "Published versions never change."},
-		{ID: "G2", Area: "Registry", Severity: high, WhyNot: noRegistry, Text: "Published Experts start skills with npx or uvx only."},
-		{ID: "G3", Area: "Registry", Severity: high, WhyNot: noRegistry, Text: "API keys go to the registry only, over HTTPS."},
+		{ID: "G1", Area: "Registry", Severity: high, WhyNot: noRegistry, Test: "internal/registry/client.TestLies, test.TestScripts/published_lies", Text: "Published versions never change."},
+		{ID: "G2", Area: "Registry", Severity: high, WhyNot: noRegistry, Test: "internal/registry/client.TestLies", Text: "Published Experts start skills with npx or uvx only."},
+		{ID: "G3", Area: "Registry", Severity: high, WhyNot: noRegistry, Test: "test.TestScripts/published_hostile", Text: "API keys go to the registry only, over HTTPS."},
 		{ID: "A1", Area: "Adapters", Severity: high, WhyNot: noAgents, Text: "Texts never become flags of external programs."},
 		{ID: "T1", Area: "Terminal", Severity: medium, Test: "internal/terminal.TestClean", Probe: m.sequences,
 			Text: "Untrusted text cannot steer the terminal."},

@@ -86,7 +86,7 @@ func published(key string) bool { return strings.HasPrefix(key, "@") }
 func (r *reviewer) expert(e inspect.Expert) {
 	path := "experts." + quoted(e.Key)
 	for _, d := range e.Delegates {
-		if !d.InFile {
+		if !d.InFile && d.Exact == "" {
 			r.add(audit.UnknownDelegate, path+".delegates", "Expert "+e.Key, "It can delegate to "+d.Key+", which is not in the file.", d.Key, d.Key)
 		}
 	}

@@ -43,8 +43,11 @@ type Question struct {
 // and what they ask for is asked as well.
 func (q *Question) Env(ctx context.Context) (env.Env, error) {
 	inside := q.split()
-	return q.load(inside, func() error { return q.ask(ctx) })
+	return q.load(inside, func() error { return q.ask(ctx, consent.List) })
 }
+
+// Registries asks whether the registries of the project can be asked for Experts.
+func (q *Question) Registries(ctx context.Context) error { return q.ask(ctx, consent.Registries) }
 
 // Keep remembers the answer for what a new lockfile pins. Until then nothing is remembered: the
 // answer was about code that only this command chose, and not about what others choose later.
@@ -209,9 +212,9 @@ func (q *Question) answers() consent.Answers {
 	return consent.Answers{Dir: project.State}
 }
 
-// ask returns an error unless the user allows all requests.
-func (q *Question) ask(ctx context.Context) error {
-	list, err := q.open(consent.List(q.Project))
+// ask returns an error unless the user allows all requests that of lists.
+func (q *Question) ask(ctx context.Context, of func(consent.Project) []consent.Request) error {
+	list, err := q.open(of(q.Project))
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -220,7 +223,7 @@ func (q *Question) ask(ctx context.Context) error {
 			return err
 		}
 	}
-	h, file := q.Host, terminal.CleanLine(q.Project.Config.Path)
+	h, file := q.Host, terminal.CleanLine(q.asker())
 	if q.Host.Yes {
 		covered := slices.DeleteFunc(slices.Clone(list), func(r consent.Request) bool { return r.Explicit })
 		list = slices.DeleteFunc(list, func(r consent.Request) bool { return !r.Explicit })
@@ -246,7 +249,7 @@ func (q *Question) ask(ctx context.Context) error {
 	case !yes:
 		return Usagef("not allowed; nothing was started")
 	}
-	if err := q.unchanged(list); err != nil {
+	if err := q.unchanged(list, of); err != nil {
 		return err
 	}
 	if q.answered = list; !q.Later {
@@ -255,12 +258,21 @@ func (q *Question) ask(ctx context.Context) error {
 	return nil
 }
 
+// asker names what asks: the file, or the published Expert that runs without one.
+func (q *Question) asker() string {
+	c := q.Project.Config
+	if c.Absent && len(q.Project.Published) > 0 {
+		return q.Project.Published[0].Key
+	}
+	return c.Path
+}
+
 // unchanged returns an error if the user was asked about other code than there is now.
-func (q *Question) unchanged(shown []consent.Request) (err error) {
+func (q *Question) unchanged(shown []consent.Request, of func(consent.Project) []consent.Request) (err error) {
 	if q.Project.Programs, err = q.programs(); err != nil {
 		return &ExitError{Code: ExitUsage, Err: err}
 	}
-	if now, err := q.open(consent.List(q.Project)); err != nil || allIn(now, shown) {
+	if now, err := q.open(of(q.Project)); err != nil || allIn(now, shown) {
 		return err
 	}
 	return Usagef("the program of a skill changed while you were asked; nothing was started")
@@ -282,13 +294,20 @@ func (q *Question) rows(list []consent.Request) string {
 	var b strings.Builder
 	for _, r := range list {
 		where := r.File
-		if rel, err := filepath.Rel(q.Project.Config.Dir, where); err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(q.Project.Config.Dir, where); err == nil && where != "" && filepath.IsLocal(rel) {
 			where = rel
 		}
 		if r.Line > 0 {
 			where += fmt.Sprintf(":%d", r.Line)
 		}
-		fmt.Fprintf(&b, "  %s: %s (%s)\n", r.Kind, terminal.RevealLine(r.Text), terminal.RevealLine(where))
+		fmt.Fprintf(&b, "  %s: %s", r.Kind, terminal.RevealLine(r.Text))
+		if where != "" {
+			fmt.Fprintf(&b, " (%s)", terminal.RevealLine(where))
+		}
+		b.WriteString("\n")
+		for _, line := range r.More {
+			fmt.Fprintf(&b, "      %s\n", terminal.RevealLine(line))
+		}
 	}
 	return b.String()
 }
@@ -326,6 +345,8 @@ func explicitFlag(r consent.Request) string {
 	switch {
 	case r.Kind == manifest.RequestProxy:
 		return "--proxy squid"
+	case r.Kind == manifest.RequestRegistries:
+		return "[registries.default] in your configuration"
 	case r.Kind != manifest.RequestSandbox:
 		return "--env-path"
 	case strings.HasPrefix(r.Path, "sandbox.readable"):

@@ -11,6 +11,9 @@ import (
 	"github.com/perstack-go/perstack/internal/history"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/process"
+	"github.com/perstack-go/perstack/internal/registry/client"
+	"github.com/perstack-go/perstack/internal/registry/resolve"
+	"github.com/perstack-go/perstack/internal/registry/scopes"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/store"
@@ -67,7 +70,12 @@ func ExitCode(err error) int {
 	case errors.As(err, &engineErr) && engineErr.Kind == engine.KindInput:
 		return ExitUsage
 	case errors.As(err, &problems), errors.Is(err, manifest.ErrNotFound),
+		errors.As(err, new(*scopes.ConflictError)), resolve.IsUnknownPin(err),
 		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked), errors.As(err, new(*history.IDError)):
+		return ExitUsage
+	}
+	switch client.KindOf(err) {
+	case client.Configuration, client.Unauthorized, client.NotFound, client.Policy, client.NotVerified:
 		return ExitUsage
 	}
 	return ExitFailure

@@ -68,6 +68,9 @@ func FindExpert(c *manifest.Config, key string) (*expert.Expert, error) {
 		return nil, Usagef("%w", err)
 	}
 	e, ok := c.Lookup(key)
+	if !ok && c.Absent {
+		return nil, Usagef("expert %q not found: there is no %s, and it does not name a published Expert", key, manifest.FileName)
+	}
 	if !ok {
 		return nil, Usagef("expert %q not found in %s; it has: %s", key, c.Path, cmp.Or(strings.Join(c.Keys(), ", "), "no experts"))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/credentials"
@@ -126,6 +127,6 @@ func (r *Registries) client(d scopes.Decision, key string) (*client.Client, erro
 		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: key,
 		Insecure: d.From == scopes.User, // a project cannot name an address without encryption
 		Policies: require,
-		HTTP:     web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: h.Source.Now,
+		HTTP:     web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: func() time.Time { return h.Source.Now() },
 	})
 }

@@ -25,7 +25,7 @@ func (h *Host) HideSecrets(lookup func(name string) string) {
 // another value overrides it, and one in a header or in extraBody.
 func (h *Host) HideProject(c *manifest.Config, env env.Env) {
 	h.HideSecrets(env.Get)
-	runtimes.HideSecrets(&h.Secrets, job.Spec{Experts: c.Experts, Settings: c.Settings}, env.Get)
+	runtimes.HideSecrets(&h.Secrets, job.Spec{Experts: c.All(), Settings: c.Settings}, env.Get)
 	for name, value := range env.InFiles() {
 		h.Secrets.AddIfRandom(name, value)
 	}

@@ -132,8 +132,15 @@ func (b *builder) expert(e *expert.Expert) Expert {
 		card.ProviderSkills = append(card.ProviderSkills, ProviderSkill{s.Type, cmp.Or(s.SkillID, s.Name)})
 	}
 	for _, key := range e.Delegates {
-		_, ok := b.config.Lookup(key)
-		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
+		d, ok := b.config.Lookup(key)
+		one := Delegate{Key: key, InFile: ok && !b.config.IsPublished(d)}
+		switch {
+		case ok && !one.InFile:
+			one.Exact = d.Key
+		case !ok && b.config.Fetched(key):
+			b.find(Finding{Severity: warning, Expert: e.Key, Message: "the delegate " + key + " is published, and what it can do is not known on this machine", Hint: install})
+		}
+		card.Delegates = append(card.Delegates, one)
 	}
 	if e.NamesModel() {
 		card.Provider = b.provider(e)

@@ -113,10 +113,12 @@ type RunLimits struct {
 	MaxDurationMS int64   `json:"maxDurationMs,omitzero"`
 }
 
-// A Delegate is an Expert that can be asked. One that is not in the file is unknown.
+// A Delegate is an Expert that can be asked. One that is neither in the file nor known as a published
+// one is unknown.
 type Delegate struct {
 	Key    string `json:"key"`
 	InFile bool   `json:"inFile"`
+	Exact  string `json:"exact,omitzero"` // key of a published Expert that is known
 }
 
 // A Skill is what tools come from.

@@ -3,13 +3,15 @@
 // and spend, before any of it happens.
 //
 // It reads perstack.toml, perstack.lock and the names in env files. It starts nothing,
-// uses no network, needs no key and never prints a value of a variable or of a header.
+// needs no key and never prints a value of a variable or of a header. It asks a registry only for
+// an Expert that the user names.
 // Start reading at [Options], then [Card], which is also what --json prints.
 package inspect
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -53,7 +55,8 @@ others, is included. At the end is what the files of the project ask for beyond 
 defaults, which perstack run asks you about, and findings that you should look at.
 
 Tools of MCP skills are taken from perstack.lock, which perstack install writes.
-Nothing is started, no network is used, and values of variables are not shown.
+Nothing is started, and values of variables are not shown. The network is used only if
+you name a published Expert that this machine does not have yet.
 Invisible characters in texts that the model reads are shown as <U+200B>.
 
 --json prints one object, which docs/inspect.md describes. The exit code is 0 even if
@@ -113,6 +116,16 @@ func Read(ctx context.Context, opts *Options) (*Card, *manifest.Config, error) {
 		return nil, nil, err
 	}
 	config, err := opts.Host.LoadConfig(opts.Config)
+	if errors.Is(err, manifest.ErrNotFound) && opts.Config == "" && manifest.NamesPublished(opts.Expert) {
+		config, err = manifest.Empty(h.Dir), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	lock, lockErr := lockfile.Read(config)
+	// The user named a published Expert: it is asked for. Delegates are shown as far as they are known.
+	fetch := host.Fetch{Config: config, Workspace: h.Dir, Lock: lock, Keys: config.Missing(opts.Expert), Offline: !config.Fetched(opts.Expert)}
+	published, err := h.Fetch(ctx, fetch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,8 +142,7 @@ func Read(ctx context.Context, opts *Options) (*Card, *manifest.Config, error) {
 	}
 	asks := consent.Project{Config: config, Resolved: job.Resolve(job.Flags{User: own.Settings}, config.Settings, job.Settings{}, providers.Catalogue{})}
 	asks.Experts, _ = config.Closure(e)
-	lock, lockErr := lockfile.Read(config)
-	asks.Lock = lock
+	asks.Lock, asks.Published, asks.Registries = lock, published.Requests, published.Registries
 	question := host.Question{
 		Host: h, Project: asks, Workspace: h.Dir,
 		Files: manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config), Named: len(opts.EnvPath) > 0,

@@ -332,7 +332,7 @@ func TestFindings(t *testing.T) {
 		"private":          {head + "[experts.lead.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'http://127.0.0.1:1/'\nallowPrivateEndpoint = true", "warning: can be at a private address"},
 		"hidden rule":      {stdio + "command = 'x'\nrule = \"a\\u200bb\"", "warning: the rule contains invisible characters: a<U+200B>b"},
 		"hidden question":  {head + "[experts.lead.skills.s]\ntype = 'interactiveSkill'\ntools.q = {inputJsonSchema='{\"title\":\"a\\ue0001b\\u200d\"}'}", "warning: the question q contains invisible characters"},
-		"delegate":         {head + "delegates = ['gone']", "warning: experts.lead.delegates.0: delegate \"gone\" is not in this file; experts of the registry cannot be used by this version yet\n"},
+		"delegate":         {head + "delegates = ['gone']", "warning: experts.lead.delegates.0: delegate \"gone\" is not in this file; define it, or write \"gone@latest\" for a published Expert\n"},
 		"delegates":        {head + "delegates = ['b']\n[experts.b]\ninstruction = 'x'\ndelegates = ['lead']", ""},
 		"price":            {"[prices.claude-sonnet-4-5]\ninput = 0\noutput = 0.1\n" + head, "note: limits on cost count with the prices of the file: 0 and 0.1 US dollars for a million tokens in and out of claude-sonnet-4-5; \n"},
 		"price of another": {"[prices.other]\ninput = 0\noutput = 0.1\n" + head, ""},

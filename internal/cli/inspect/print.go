@@ -77,7 +77,12 @@ func (p *printer) expert(c *Card, e Expert) {
 	p.field("  ", "limits", prefixed("one Run of it, with its delegates: ", nonEmpty(e.Limits.line())))
 	var delegates []string
 	for _, d := range e.Delegates {
-		if !d.InFile {
+		switch {
+		case d.Exact != "" && d.Exact != d.Key:
+			d.Key += " (published, " + d.Exact + ")"
+		case d.Exact != "":
+			d.Key += " (published)"
+		case !d.InFile:
 			d.Key += " (not in the file)"
 		}
 		delegates = append(delegates, d.Key)

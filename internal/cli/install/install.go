@@ -56,7 +56,7 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	}
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Write perstack.lock, which pins the packages and tools of skills",
+		Short: "Write perstack.lock, which pins published Experts, packages and tools",
 		Long: `Write perstack.lock next to perstack.toml. It lists all Experts of the file, the
 packages of their skills with version and integrity, and the tools that the skills
 offer. Commit it. A run then starts a skill only when it is used, uses exactly these
@@ -78,8 +78,11 @@ for a level at least, and off for no sandboxes. Skills with the key sandbox alwa
 one. perstack doctor says which level this machine offers. --sandbox-read,
 --sandbox-write and --sandbox-network are those of perstack run.
 
---update asks all skills again, uses newer packages where perstack.toml allows them,
-and prints what has changed. Read it before you commit.
+Published Experts that the file delegates to are resolved, verified and pinned, with all
+that they delegate to (docs/registry.md).
+
+--update asks all skills again, uses newer packages and published Experts where
+perstack.toml allows them, and prints what has changed. Read it before you commit.
 
 With runtime = "docker" or --runtime docker, the images for packages of skills are
 pinned, too. This needs the Docker daemon. --update looks for newer images.
@@ -146,7 +149,7 @@ is changed only if the code is 0.`,
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
 	flags.StringVar(&opts.BaseImage, "base-image", "", "image with programs for skills, with --runtime docker (default: from perstack.toml, else none)")
-	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
+	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages and published Experts")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
 	host.AddSandboxFlag(cmd, &opts.Sandbox, "least level of the sandboxes that skills are started in")
 	host.AddReachFlags(cmd, &opts.Reach)
@@ -174,7 +177,8 @@ func run(ctx context.Context, opts *Options) (err error) {
 	}
 	p.say("Resolving experts...")
 	old := p.old
-	p.say("Found %s", wording.Count(len(p.config.Experts), "Expert"))
+	p.say("Found %s", wording.Count(len(p.config.All()), "Expert"))
+	p.showPublished(old)
 	p.noteMissing()
 	plan := newPlan(p.config, old, opts.Update, opts.Host.Dir)
 	if err := plan.missingEnv(p.env.Get).Err(); err != nil {
@@ -198,7 +202,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	if err := p.watched(ctx, old, func() error { return p.collect(ctx, plan, images) }); err != nil {
 		return p.stopped(ctx, err)
 	}
-	lock := plan.lock(p.config)
+	lock := plan.lock(p.config, p.published.Locked())
 	lock.Images = images
 	p.warnCollisions(lock)
 	if err := p.write(ctx, lock, old); err != nil {

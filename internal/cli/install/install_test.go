@@ -67,7 +67,7 @@ func TestOptions(t *testing.T) {
 const twoExperts = `
 [experts.writer]
 instruction = "Write."
-delegates = ["editor", "@acme/elsewhere"]
+delegates = ["editor", "elsewhere"]
 [experts.writer.skills.web]
 type = "mcpStdioSkill"
 command = "npx"
@@ -203,7 +203,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%q is not in\n%s", line, out)
 		}
 	}
-	if want := `perstack: "writer" delegates to "@acme/elsewhere", which is not in the file; this version cannot lock it yet` + "\n"; b.errOut.String() != want {
+	if want := `perstack: "writer" delegates to "elsewhere", which is not in the file` + "\n"; b.errOut.String() != want {
 		t.Errorf("stderr = %q", b.errOut.String())
 	}
 	first := b.lock()

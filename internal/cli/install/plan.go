@@ -39,7 +39,7 @@ func (u user) String() string { return fmt.Sprintf("%s (%s)", u.skill.Name, u.ex
 func newPlan(c *manifest.Config, old *lockfile.Lock, update bool, workspace string) *plan {
 	p := &plan{}
 	known := map[string]*server{}
-	for _, e := range c.Experts {
+	for _, e := range c.All() {
 		locked, _ := old.Expert(e.Key)
 		for _, k := range e.Servers() {
 			digest := k.Connection()
@@ -84,8 +84,9 @@ func (p *plan) missingEnv(get func(string) string) expert.VariableProblems {
 	return missing
 }
 
-// lock makes the lockfile, with an entry for each skill.
-func (p *plan) lock(c *manifest.Config) *lockfile.Lock {
+// lock makes the lockfile, with an entry for each skill. published has what is known of Experts of
+// registries, by their exact keys.
+func (p *plan) lock(c *manifest.Config, published map[string]*lockfile.Published) *lockfile.Lock {
 	found := map[user]*lockfile.Skill{}
 	for _, s := range p.servers {
 		for _, u := range s.users {
@@ -95,8 +96,9 @@ func (p *plan) lock(c *manifest.Config) *lockfile.Lock {
 		}
 	}
 	l := &lockfile.Lock{Path: c.LockFile(), ConfigPath: filepath.Base(c.Path)}
-	for _, e := range c.Experts {
+	for _, e := range c.All() {
 		locked := lockfile.NewExpert(e)
+		locked.Published = published[e.Key]
 		for _, s := range e.Servers() {
 			locked.Skills = append(locked.Skills, found[user{e.Key, s}])
 		}

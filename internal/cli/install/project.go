@@ -32,6 +32,8 @@ type project struct {
 
 	trusted []string // files that the command goes by
 
+	published *host.Published
+
 	mu sync.Mutex // one line of progress at a time
 }
 
@@ -46,7 +48,8 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker, images: config.Images()}
+	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Settings.Runtime != job.Docker}
+	file := *config // without the flags
 	config.Settings.Runtime = cmp.Or(opts.Runtime, config.Settings.Runtime)
 	if opts.BaseImage != "" {
 		if runtime := cmp.Or(config.Settings.Runtime, job.Local); runtime != job.Docker {
@@ -74,6 +77,12 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if p.old, err = p.oldLock(); err != nil {
 		return nil, err
 	}
+	p.published, err = h.Fetch(ctx, host.Fetch{Config: config, Workspace: h.Dir, Keys: config.Missing(), Lock: p.old, Update: opts.Update})
+	if err != nil {
+		return nil, err
+	}
+	file.Published = config.Published
+	p.images = file.Images()
 	// Nothing leaves a container yet, so its proxy is asked for when the Expert runs.
 	box := job.Container{Proxy: config.Settings.Isolation.Container.Proxy, BaseImage: opts.BaseImage}
 	level, err := h.Sandbox(opts.Sandbox)
@@ -85,13 +94,15 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 		return nil, err
 	}
 	flags := job.Flags{User: own.Settings, Settings: job.Settings{Isolation: job.Isolation{Sandbox: level, Reach: opts.Reach, Container: box}}}
-	asks := consent.Project{Config: config, Lock: p.old, Experts: config.Experts, Resolved: job.Resolve(flags, config.Settings, job.Settings{}, providers.Catalogue{})}
+	asks := consent.Project{Config: config, Lock: p.old, Experts: config.All(), Published: p.published.Requests, Registries: p.published.Registries, Resolved: job.Resolve(flags, config.Settings, job.Settings{}, providers.Catalogue{})}
 	if opts.Update {
 		asks.Lock = nil // it pins nothing any more
 	}
 	p.asked = host.Question{Host: h, Project: asks, Files: files, Named: len(opts.EnvPath) > 0, Workspace: h.Dir, Later: true}
-	p.env, err = p.asked.Env(ctx)
-	return p, err
+	if p.env, err = p.asked.Env(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.published.Keep(ctx)
 }
 
 // oldLock returns the existing lockfile; nil if there is none. A broken one is replaced with a

@@ -11,12 +11,23 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
+// showPublished prints what the keys of published Experts mean, and what they meant before.
+func (p *project) showPublished(old *lockfile.Lock) {
+	for _, r := range p.published.Roots {
+		line := fmt.Sprintf("%s: %s", r.Key, r.Pin.Exact)
+		if before, ok := old.Published(r.Key); ok && before.Key != r.Pin.Exact {
+			line += ", was " + before.Key
+		}
+		p.say("  %s", line)
+	}
+}
+
 // noteMissing names the delegates that are not in the file and cannot be pinned.
 func (p *project) noteMissing() {
 	for _, e := range p.config.Experts {
 		for _, key := range e.Delegates {
 			if _, ok := p.config.Lookup(key); !ok {
-				p.warn(fmt.Sprintf("%q delegates to %q, which is not in the file; this version cannot lock it yet", e.Key, key))
+				p.warn(fmt.Sprintf("%q delegates to %q, which is not in the file", e.Key, key))
 			}
 		}
 	}
@@ -45,7 +56,7 @@ func (p *project) warnUnknown(s *server) {
 
 // warnCollisions names the tools because of which an Expert will not start.
 func (p *project) warnCollisions(lock *lockfile.Lock) {
-	for _, e := range p.config.Experts {
+	for _, e := range p.config.All() {
 		locked, _ := lock.Expert(e.Key)
 		for _, err := range host.Collisions(e, func(k *expert.Skill) *lockfile.Skill {
 			pinned, _ := locked.Skill(k.Name)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ import (
 // tool can read or change.
 type project struct {
 	config   *manifest.Config
+	absent   error // why there is no perstack.toml; nil if there is one
 	envFiles []env.File
 	lock     *lockfile.Lock // nil if there is none
 	lockErr  error          // why it cannot be used; makeSpec reports it
@@ -33,6 +35,8 @@ type project struct {
 	hidden   []string // env files, credentials, the history
 	readOnly []string // files that say what an Expert can do
 	marks    *protect.Marks
+
+	published *host.Published
 }
 
 // loadProject reads perstack.toml, unless a job has changed it or one of the env files.
@@ -43,6 +47,10 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 		return nil, err
 	}
 	config, err := h.LoadConfig(o.Config, o.Expert)
+	var absent error
+	if errors.Is(err, manifest.ErrNotFound) && o.Config == "" && (o.continues() || manifest.NamesPublished(o.Expert)) {
+		config, absent, err = manifest.Empty(o.workspace()), err, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +67,7 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 	if o.Flags.Approvals.AllowAll && own.NoAllowAll != "" {
 		return nil, host.Usagef("--allow-all is refused: %s has allowAll = false; leave the flag out", terminal.CleanLine(own.NoAllowAll))
 	}
-	p := &project{config: config, own: own, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
+	p := &project{config: config, absent: absent, own: own, envFiles: manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)}
 	for _, f := range p.envFiles {
 		p.hidden = append(p.hidden, f.Path)
 	}
@@ -67,7 +75,9 @@ func loadProject(ctx context.Context, o *Options) (*project, error) {
 		return nil, err
 	}
 	p.marks = marks
-	p.lock, p.lockErr = lockfile.Read(config) // once: the user's answer is about what it pins
+	if absent == nil {
+		p.lock, p.lockErr = lockfile.Read(config) // once: the user's answer is about what it pins
+	}
 	if p.history, err = h.History(o.Storage, o.Config, o.workspace()); err != nil {
 		return nil, err
 	}
@@ -88,12 +98,18 @@ func (p *project) readEnv(ctx context.Context, o *Options, t *target) (err error
 	}
 	asks := consent.Project{Config: p.config, Lock: p.lock, Resolved: job.Resolve(p.flags(o), p.config.Settings, t.recorded.Settings, providers.Catalogue{})}
 	asks.Experts, _ = p.config.Closure(e)
+	if p.published != nil {
+		asks.Published, asks.Registries = p.published.Requests, p.published.Registries
+	}
 	question := host.Question{
 		Host: o.Host, Project: asks, Files: p.envFiles, Named: len(o.EnvPath) > 0,
 		Workspace: o.workspace(),
 	}
 	question.Refused = func() error { return p.refused(o, t, question.Project) }
 	if p.env, err = question.Env(ctx); err != nil {
+		return err
+	}
+	if err := p.published.Keep(ctx); err != nil {
 		return err
 	}
 	for _, notice := range p.env.Notices() {

@@ -80,7 +80,11 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "run [expert] [query]",
 		Short: "Run an Expert",
-		Long: `Run an Expert of perstack.toml.
+		Long: `Run an Expert of perstack.toml, or a published one, such as @acme/researcher.
+
+A published Expert needs no perstack.toml. It is verified, shown before it runs, and
+pinned: the next run uses the same version, without a request. docs/registry.md says
+more. A simple name always means an Expert of perstack.toml.
 
 The query is the second argument. "-" reads it from standard input, and --query-file
 from a file. Without a query, a terminal asks you for it, and a pipe is read to its
@@ -155,6 +159,7 @@ stops. A second one quits immediately and keeps what is already in the journal.
 What the run creates or changes of perstack.toml, perstack.lock and env files is not
 read by later runs until you accept it with perstack trust (docs/trust.md).`,
 		Example: `  perstack run writer "Summarise notes.txt"
+  perstack run @acme/researcher "Find three sources"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue
   perstack run planner "Tuesday" --continue -i
@@ -248,6 +253,9 @@ func Run(ctx context.Context, opts *Options) (err error) {
 		return err
 	}
 	if err := opts.checkSeal(ctx, target, history, sealer); err != nil {
+		return err
+	}
+	if err := project.fetch(ctx, opts, target); err != nil {
 		return err
 	}
 	if err := project.readEnv(ctx, opts, target); err != nil {

@@ -45,6 +45,7 @@ func makeSpec(ctx context.Context, o *Options, p *project, t *target) (*plan, er
 	if pl.resolved.From("timeout") == job.Default {
 		spec.SetDefaultTimeout(providers.Catalogue{})
 	}
+	spec.Published = p.published.Recorded()
 	spec.Programs = t.recorded.Programs
 	spec.JobID, spec.RunID, spec.Version, spec.Verbose = t.jobID, o.RunID, version.String(), o.Verbose
 	spec.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}

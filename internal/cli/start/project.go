@@ -60,10 +60,16 @@ func (p *project) workspace() string {
 // name is what a header calls the project.
 func (p *project) name() string { return filepath.Base(p.workspace()) }
 
-// checkExpert returns an error for an Expert that is not in perstack.toml.
+// checkExpert returns an error for an Expert that is not in perstack.toml. A published one is looked for
+// when it runs.
 func (p *project) checkExpert(key string) error {
 	config, err := p.host.LoadConfig(p.settings.Config, key)
-	if err == nil {
+	switch {
+	case errors.Is(err, manifest.ErrNotFound) && p.settings.Config == "" && manifest.NamesPublished(key):
+		return nil
+	case err == nil && config.Fetched(key):
+		return nil
+	case err == nil:
 		_, err = host.FindExpert(config, key)
 	}
 	return err

@@ -199,7 +199,7 @@ func TestDelegates(t *testing.T) {
 	const file = `
 [experts.lead]
 instruction = "x"
-delegates = ["writer", "@reg/far"]
+delegates = ["writer", "far"]
 [experts.writer]
 instruction = "x"
 delegates = ["lead", "reader"]
@@ -212,7 +212,7 @@ instruction = "x"
 	}
 	const hint = "; say in one what it is for: the model reads it to know when to ask\n"
 	const problems = `perstack.toml:2:10: warning: experts.lead: has no description, but "writer" delegates to it` + hint +
-		`perstack.toml:4:1: experts.lead.delegates.1: delegate "@reg/far" is not in this file; experts of the registry cannot be used by this version yet` + "\n" +
+		`perstack.toml:4:1: experts.lead.delegates.1: delegate "far" is not in this file; define it, or write "far@latest" for a published Expert` + "\n" +
 		`perstack.toml:5:10: warning: experts.writer: has no description, but "lead" delegates to it` + hint +
 		"perstack.toml: 1 error, 2 warnings\n"
 	out, errOut, code := validate(t, dir)

@@ -94,6 +94,27 @@ func without(all, others []Ability) (rest []Ability) {
 	return rest
 }
 
+// Lines shows abilities, a line for each kind: "packages: npx a, uvx b".
+func Lines(abilities []Ability) (lines []string) {
+	for _, kind := range order {
+		var texts []string
+		for _, a := range abilities {
+			if a.Kind == kind {
+				texts = append(texts, a.Text)
+			}
+		}
+		if len(texts) > 0 {
+			lines = append(lines, plurals[kind]+": "+strings.Join(texts, ", "))
+		}
+	}
+	return lines
+}
+
+var plurals = map[Kind]string{
+	Package: "packages", Server: "servers", Variable: "variables", Host: "hosts", Tool: "tools", ProviderTool: "tools of the provider",
+	Question: "questions", Delegate: "delegates", Model: "models", Isolation: "isolation", Limit: "limits",
+}
+
 // A builder collects abilities, each once.
 type builder struct {
 	all   []Ability

@@ -256,6 +256,15 @@ func (r *Registry) Paths() []string {
 	return slices.Clone(r.paths)
 }
 
+// TakeRequests returns how many requests there were since it was called last.
+func (r *Registry) TakeRequests() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.paths)
+	r.paths = nil
+	return n
+}
+
 // ServeHTTP answers a request.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
