@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/internal/cli/account"
+	"github.com/perstack-go/perstack/internal/cli/add"
 	"github.com/perstack-go/perstack/internal/cli/approvals"
 	"github.com/perstack-go/perstack/internal/cli/audit"
 	"github.com/perstack-go/perstack/internal/cli/demo"
@@ -81,6 +82,7 @@ var commands = []struct {
 	name string
 	add  func(root *cobra.Command, h *host.Host)
 }{
+	{"add", func(root *cobra.Command, h *host.Host) { root.AddCommand(add.New(h, nil)) }},
 	{"approvals", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewList(h, nil)) }},
 	{"approve", func(root *cobra.Command, h *host.Host) { root.AddCommand(approvals.NewApprove(h, nil)) }},
 	{"audit", func(root *cobra.Command, h *host.Host) { root.AddCommand(audit.New(h, nil)) }},

@@ -190,6 +190,9 @@ func (o *Options) send(ctx context.Context, r *published.Registry, p *proposal) 
 	default:
 		return r.Explain(err)
 	}
+	if err == nil {
+		err = r.Bind(ctx)
+	}
 	if err != nil {
 		return err
 	}

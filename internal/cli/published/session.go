@@ -90,3 +90,13 @@ func (s *Session) Registry(ctx context.Context, name string) (*Registry, error) 
 
 // Explain gives an error of the registry its exit code and a hint.
 func (r *Registry) Explain(err error) error { return r.host.RegistryError(r.Decision, err) }
+
+// Bind records that the scope of the Expert is in this registry, and the key of its log. It is called after
+// an answer was verified: from then on, a project cannot say anything else.
+func (r *Registry) Bind(ctx context.Context) error {
+	head, err := r.registries.Trust.Log(r.Client.URL()).Head()
+	if err != nil {
+		return err
+	}
+	return r.registries.Bound.Bind(ctx, r.Decision, head.Key)
+}
