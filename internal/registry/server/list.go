@@ -56,18 +56,8 @@ func (r *Registry) List(ctx context.Context, by Actor, asked List) (page []Recor
 		if err != nil {
 			return err
 		}
-		for _, v := range found {
-			tags, err := l.tags(v.expertID)
-			if err != nil {
-				return err
-			}
-			rec, err := l.recordOf(v, tags)
-			if err != nil {
-				return err
-			}
-			page = append(page, rec)
-		}
-		return nil
+		page, err = l.recordsOf(found)
+		return err
 	})
 	return page, total, err
 }
@@ -139,13 +129,16 @@ func (r *Registry) searchQuery(by Actor, asked Search) (query string, args []any
 		args = append(args, value)
 		return "$" + strconv.Itoa(len(args))
 	}
-	rank := "0"
-	if asked.Newest {
-		rank = "-e.updated_at"
-	} else if len(words) > 0 {
+	// The first page of a long list must not read all of it: without words, an index has the order.
+	rank, order := "0", "name"
+	switch {
+	case asked.Newest:
+		rank, order = "-e.updated_at", "updated DESC, name"
+	case len(words) > 0:
 		first := words[0]
 		rank = fmt.Sprintf("CASE WHEN e.name = %s THEN 0 WHEN e.name LIKE %s OR e.name LIKE %s THEN 1 WHEN e.name LIKE %s THEN 2 ELSE 3 END",
 			arg(first), arg(first+"%"), arg("%/"+first+"%"), arg("%"+first+"%"))
+		order = "rank, name"
 	}
 	for _, word := range words {
 		where += " AND l.number IN (SELECT rowid FROM listings_index WHERE text LIKE " + arg("%"+word+"%") + ")"
@@ -153,20 +146,28 @@ func (r *Registry) searchQuery(by Actor, asked Search) (query string, args []any
 	if asked.Owner != "" {
 		where += " AND o.name = " + arg(asked.Owner)
 	}
-	since := r.opts.Now().UTC().Add(-readsWindow).Unix() / secondsOfDay
-	query = `SELECT name, description, keywords, version, status, owner, updated, reads, rank FROM (
-		SELECT e.name AS name, l.description AS description, l.keywords AS keywords, v.version AS version, s.status AS status, o.name AS owner, e.updated_at AS updated,
-			(SELECT COALESCE(SUM(count), 0) FROM reads WHERE reads.expert_id = e.id AND reads.day > ` + arg(since) + `) AS reads, ` + rank + ` AS rank
-		FROM listings l JOIN experts e ON e.id = l.expert_id JOIN versions v ON v.id = l.version_id
-		JOIN version_states s ON s.version_id = v.id JOIN organizations o ON o.id = e.org_id WHERE ` + where + `) AS found`
 	if asked.After != "" {
 		after, err := parseCursor(asked.After)
 		if err != nil {
 			return "", nil, err
 		}
-		query += fmt.Sprintf(" WHERE rank > %s OR rank = %s AND name > %s", arg(after.rank), arg(after.rank), arg(after.name))
+		switch {
+		case asked.Newest:
+			at, name := arg(-after.rank), arg(after.name)
+			where += fmt.Sprintf(" AND (e.updated_at < %s OR e.updated_at = %s AND e.name > %s)", at, at, name)
+		case len(words) == 0:
+			where += " AND e.name > " + arg(after.name)
+		default:
+			place, name := arg(after.rank), arg(after.name)
+			where += fmt.Sprintf(" AND ((%s) > %s OR (%s) = %s AND e.name > %s)", rank, place, rank, place, name)
+		}
 	}
-	return query + fmt.Sprintf(" ORDER BY rank, name LIMIT %d", asked.Take+1), args, nil
+	return `SELECT name, description, keywords, version, status, owner, updated,
+		(SELECT COALESCE(SUM(count), 0) FROM reads WHERE reads.expert_id = found.id AND reads.day > ` + arg(dayOf(r.opts.Now().Add(-readsWindow))) + `) AS reads, rank FROM (
+		SELECT e.id AS id, e.name AS name, l.description AS description, l.keywords AS keywords, v.version AS version, s.status AS status, o.name AS owner, e.updated_at AS updated, ` + rank + ` AS rank
+		FROM listings l JOIN experts e ON e.id = l.expert_id JOIN versions v ON v.id = l.version_id
+		JOIN version_states s ON s.version_id = v.id JOIN organizations o ON o.id = e.org_id WHERE ` + where +
+		fmt.Sprintf(" ORDER BY %s LIMIT %d) AS found ORDER BY %s", order, asked.Take+1, order), args, nil
 }
 
 // readsWindow is the time that the number of reads in a list covers.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/tlog"
@@ -70,17 +71,32 @@ func (l *look) logSize(log string) (size int64, err error) {
 // hashes reads the hashes of a log.
 func (l *look) hashes(log string) tlog.HashReader {
 	return tlog.HashReaderFunc(func(numbers []int64) ([]tlog.Hash, error) {
-		all := make([]tlog.Hash, len(numbers))
-		for i, n := range numbers {
+		all, known := make([]tlog.Hash, len(numbers)), map[int64]tlog.Hash{}
+		var list strings.Builder
+		for _, n := range numbers {
+			fmt.Fprintf(&list, ",%d", n)
+		}
+		if len(numbers) == 0 {
+			return all, nil
+		}
+		err := l.each("SELECT number, hash FROM log_hashes WHERE log = $1 AND number IN ("+list.String()[1:]+")", []any{log}, func(scan func(...any) error) error {
+			var number int64
 			var hash []byte
-			ok, err := l.one("SELECT hash FROM log_hashes WHERE log = $1 AND number = $2", []any{log, n}, &hash)
-			if err != nil {
-				return nil, err
+			err := scan(&number, &hash)
+			if len(hash) == len(tlog.Hash{}) {
+				known[number] = tlog.Hash(hash)
 			}
-			if !ok || len(hash) != len(all[i]) {
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, n := range numbers {
+			hash, ok := known[n]
+			if !ok {
 				return nil, fmt.Errorf("the hash %d of the log is missing or damaged", n)
 			}
-			all[i] = tlog.Hash(hash)
+			all[i] = hash
 		}
 		return all, nil
 	})

@@ -101,11 +101,7 @@ func (l *look) current(key string) (rec Record, err error) {
 	if err != nil || len(found) == 0 {
 		return rec, errors.Join(err, notFound("Expert not found"))
 	}
-	tags, err := l.tags(found[0].expertID)
-	if err != nil {
-		return rec, err
-	}
-	return l.recordOf(found[0], tags)
+	return l.recordOf(found[0])
 }
 
 // setStatus changes a status as an owner may. An administrator may also take back that a version was disabled.

@@ -4,29 +4,13 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/definition"
-	"github.com/perstack-go/perstack/internal/registry/tlog"
 )
-
-// A Record is a version with everything that the registry knows about it.
-type Record struct {
-	api.Version
-	ID         string
-	Content    []byte // canonical text; nil if it is withheld or erased
-	Owner      api.Organization
-	OwnerSince time.Time
-	Visibility string
-	UpdatedAt  time.Time
-	Delegates  []tlog.Delegate // what each delegate means, in the order of the definition
-	Signature  string
-	Log        string // origin
-}
 
 // expert returns a version with its content and the proof of its publication.
 func (l *look) expert(v version, h head) (e api.Expert, err error) {
@@ -53,16 +37,20 @@ func describe(v version, tags map[string][]string) api.Version {
 	}
 }
 
-// tags returns the tags of an Expert by the id of their version, with latest.
-func (l *look) tags(expertID string) (map[string][]string, error) {
+// tags returns the tags of Experts by the id of their version, with latest.
+func (l *look) tags(expertIDs ...string) (map[string][]string, error) {
 	tags := map[string][]string{}
-	var last string
-	if ok, err := l.one("SELECT version_id FROM listings WHERE expert_id = $1", []any{expertID}, &last); err != nil {
-		return nil, err
-	} else if ok {
+	in, args := among(expertIDs)
+	err := l.each("SELECT version_id FROM listings WHERE expert_id"+in, args, func(scan func(...any) error) error {
+		var last string
+		err := scan(&last)
 		tags[last] = []string{latest}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	err := l.each("SELECT version_id, tag FROM tags WHERE expert_id = $1 ORDER BY tag", []any{expertID}, func(scan func(...any) error) error {
+	err = l.each("SELECT version_id, tag FROM tags WHERE expert_id"+in+" ORDER BY tag", args, func(scan func(...any) error) error {
 		var id, tag string
 		err := scan(&id, &tag)
 		tags[id] = append(tags[id], tag)
@@ -92,33 +80,6 @@ type keyError struct{ name string }
 
 func (e *keyError) Error() string { return "Invalid expert key format: " + e.name }
 
-// recordOf returns a version with its content.
-func (l *look) recordOf(v version, tags map[string][]string) (rec Record, err error) {
-	rec = Record{
-		Version: describe(v, tags), ID: v.id, Owner: api.Organization{ID: v.orgID, Name: v.orgName}, Visibility: v.visibility,
-		UpdatedAt: millis(v.updatedAt), Signature: v.signature, Log: v.log,
-	}
-	var since int64
-	if _, err := l.one("SELECT type, created_at FROM organizations WHERE id = $1", []any{v.orgID}, &rec.Owner.Type, &since); err != nil {
-		return rec, err
-	}
-	rec.OwnerSince = millis(since)
-	if v.status != api.Unpublished && v.status != api.Quarantined {
-		if rec.Content, err = l.content(v.digest); err != nil {
-			return rec, err
-		}
-	}
-	err = l.each("SELECT d.key, e.name, v.version, v.digest FROM delegations d JOIN versions v ON v.id = d.delegate_id JOIN experts e ON e.id = v.expert_id WHERE d.version_id = $1 ORDER BY d.position", []any{v.id}, func(scan func(...any) error) error {
-		var d tlog.Delegate
-		var name, number string
-		err := scan(&d.Key, &name, &number, &d.Digest)
-		d.Exact = name + "@" + number
-		rec.Delegates = append(rec.Delegates, d)
-		return err
-	})
-	return rec, err
-}
-
 // Get returns the version that a key means. One that is quarantined or unpublished is not found.
 func (r *Registry) Get(ctx context.Context, by Actor, key string) (rec Record, err error) {
 	err = r.view(ctx, func(l *look) error { rec, err = l.get(by, key); return err })
@@ -134,11 +95,7 @@ func (l *look) get(by Actor, key string) (rec Record, err error) {
 	if err != nil {
 		return rec, err
 	}
-	tags, err := l.tags(v.expertID)
-	if err != nil {
-		return rec, err
-	}
-	return l.recordOf(v, tags)
+	return l.recordOf(v)
 }
 
 // Versions returns all versions of an Expert with their contents, the highest first, and the one that is the
@@ -149,20 +106,10 @@ func (r *Registry) Versions(ctx context.Context, by Actor, name string) (all []R
 		if err != nil {
 			return err
 		}
-		tags, err := l.tags(found[0].expertID)
-		if err != nil {
-			return err
-		}
 		last = r.latestOf(found)
-		for _, v := range found {
-			if v.status == api.Unpublished {
-				continue
-			}
-			rec, err := l.recordOf(v, tags)
-			if err != nil {
-				return err
-			}
-			all = append(all, rec)
+		found = slices.DeleteFunc(found, func(v version) bool { return v.status == api.Unpublished })
+		if all, err = l.recordsOf(found); err != nil {
+			return err
 		}
 		switch {
 		case len(all) == 0:
