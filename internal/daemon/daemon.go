@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,8 +24,8 @@ import (
 func Main(ctx context.Context, h *host.Host, args []string) int {
 	h.Command = "perstackd"
 	h.GuardStdout()
-	h.Saves()
-	ctx, stop := h.Interruptible(ctx)
+	// What stops says so in its log; the message of perstack is about its jobs.
+	ctx, stop := process.Interruptible(ctx, io.Discard, func() bool { return true })
 	defer stop()
 	root := newRoot(h)
 	root.SetArgs(args)

@@ -33,8 +33,8 @@ func call(t *testing.T, args ...string) (out, errs string, code int) {
 
 // A running is a registry that is served.
 type running struct {
-	url, logKey, key string
-	stop             func() (code int)
+	url, logKey, key, metrics string
+	stop                      func() (code int)
 }
 
 // serve starts a registry, and reads what it says.
@@ -54,6 +54,9 @@ func serve(t *testing.T, data string, more ...string) *running {
 	for (r.url == "" || r.logKey == "") && lines.Scan() {
 		if url, ok := strings.CutPrefix(lines.Text(), "Registry: "); ok {
 			r.url = url
+		}
+		if url, ok := strings.CutPrefix(lines.Text(), "Metrics:  "); ok {
+			r.metrics = url
 		}
 		if key, ok := strings.CutPrefix(lines.Text(), "Log key:  "); ok {
 			r.logKey = key
@@ -139,7 +142,9 @@ func TestUsage(t *testing.T) {
 		"registry --limit reads-per-hour=-1":   "needs a number",
 		"registry --issuer https://ci.example": "needs --public-url",
 		"registry --issuer ci.example --public-url https://registry.example": "is not an issuer",
-		"registry --database mysql://x":                                      "must be like postgres://",
+		"registry --latest newest":      "--latest must be",
+		"registry --naming free":        "--naming must be",
+		"registry --database mysql://x": "must be like postgres://",
 	} {
 		out, errs, code := call(t, strings.Fields(args)...)
 		if code != host.ExitUsage || out != "" || !strings.Contains(errs, want) {

@@ -12,21 +12,30 @@ import (
 )
 
 // limitsByName are the limits that the flag --limit can change.
-var limitsByName = map[string]func(*httpapi.Limits) *int{
-	"reads-per-minute":     func(l *httpapi.Limits) *int { return &l.ReadsPerMinute },
-	"reads-per-hour":       func(l *httpapi.Limits) *int { return &l.ReadsPerHour },
-	"key-reads-per-minute": func(l *httpapi.Limits) *int { return &l.KeyReadsPerMinute },
-	"publishes-per-hour":   func(l *httpapi.Limits) *int { return &l.PublishesPerHour },
-	"publishes-per-day":    func(l *httpapi.Limits) *int { return &l.PublishesPerDay },
-	"reports-per-hour":     func(l *httpapi.Limits) *int { return &l.ReportsPerHour },
-	"failures-per-minute":  func(l *httpapi.Limits) *int { return &l.FailuresPerMinute },
+var limitsByName = map[string]func(*limitSet) *int{
+	"reads-per-minute":     func(l *limitSet) *int { return &l.ReadsPerMinute },
+	"reads-per-hour":       func(l *limitSet) *int { return &l.ReadsPerHour },
+	"key-reads-per-minute": func(l *limitSet) *int { return &l.KeyReadsPerMinute },
+	"publishes-per-hour":   func(l *limitSet) *int { return &l.PublishesPerHour },
+	"publishes-per-day":    func(l *limitSet) *int { return &l.PublishesPerDay },
+	"reports-per-hour":     func(l *limitSet) *int { return &l.ReportsPerHour },
+	"new-names-per-day":    func(l *limitSet) *int { return &l.newNamesPerDay },
+	"failures-per-minute":  func(l *limitSet) *int { return &l.FailuresPerMinute },
 }
 
 func limitNames() []string { return slices.Sorted(maps.Keys(limitsByName)) }
 
+// A limitSet is all limits of a registry.
+type limitSet struct {
+	httpapi.Limits
+	newNamesPerDay int
+}
+
+const defaultNewNames = 10
+
 // parseLimits reads the values of --limit.
-func parseLimits(texts []string) (httpapi.Limits, error) {
-	limits := httpapi.DefaultLimits()
+func parseLimits(texts []string) (limitSet, error) {
+	limits := limitSet{httpapi.DefaultLimits(), defaultNewNames}
 	for _, text := range texts {
 		name, number, _ := strings.Cut(text, "=")
 		field, ok := limitsByName[name]

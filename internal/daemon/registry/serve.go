@@ -41,6 +41,7 @@ type options struct {
 	verboseErrors         bool
 	policy, contact       string
 	issuers               []string
+	latest, naming        string
 }
 
 const defaultListen = "127.0.0.1:7421"
@@ -94,6 +95,8 @@ stopped by a signal.`,
 	flags.StringArrayVar(&opts.issuers, "issuer", nil, "address of an issuer whose tokens let builds publish, with --public-url as their audience; can be repeated")
 	flags.BoolVar(&opts.readOnly, "read-only", false, "refuse every change")
 	flags.BoolVar(&opts.strict, "strict", false, "refuse skills whose packages have no exact version")
+	flags.StringVar(&opts.latest, "latest", "semver", "what the tag latest means: semver, the highest version, or last-published, as in the original")
+	flags.StringVar(&opts.naming, "naming", "compat", "compat: only teams publish under a scope, or scoped: all organizations do")
 	flags.BoolVar(&opts.verboseErrors, "verbose-errors", false, "tell users of the original program why something was refused")
 	flags.StringVar(&opts.policy, "policy-url", "", "page with the rules of the registry, for clients")
 	flags.StringVar(&opts.contact, "contact", "", "how to reach the operator, for clients")
@@ -111,6 +114,10 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	checked, err := o.rules(limits.newNamesPerDay)
+	if err != nil {
+		return err
+	}
 	proxies, err := parseProxies(o.proxies)
 	if err != nil {
 		return err
@@ -123,7 +130,7 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := o.open(ctx, siteOptions{origin: origin, strict: o.strict, readOnly: o.readOnly})
+	s, err := o.open(ctx, siteOptions{origin: origin, rules: checked, readOnly: o.readOnly})
 	if err != nil {
 		return err
 	}
@@ -137,7 +144,7 @@ func (o *options) run(ctx context.Context) (err error) {
 	handler, err := httpapi.New(httpapi.Options{
 		Registry: s.Registry, LogKeys: []string{s.key.public}, Origin: s.key.signer.Name(), Policy: o.policy, Contact: o.contact,
 		Logger: logger, Now: o.host.Source.Now, NewID: o.host.Source.NewID,
-		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits, Pages: pages, Builds: trusted,
+		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits.Limits, Pages: pages, Builds: trusted,
 	})
 	if err != nil {
 		return err
@@ -152,7 +159,7 @@ func (o *options) run(ctx context.Context) (err error) {
 			return errors.Join(fmt.Errorf("cannot listen on %s: %w", o.metricsListen, err), listener.Close())
 		}
 	}
-	if err := o.announce(ctx, s, listener.Addr().String()); err != nil {
+	if err := o.announce(ctx, s, listener, metrics); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return o.serve(ctx, logger, s.Registry, handler, listener, metrics, certificate)
@@ -195,6 +202,17 @@ func (o *options) certificate() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
+// rules reads the flags about publications.
+func (o *options) rules(newNames int) (rules, error) {
+	if o.latest != "semver" && o.latest != "last-published" {
+		return rules{}, host.Usagef("--latest must be semver or last-published, not %q", o.latest)
+	}
+	if o.naming != "compat" && o.naming != "scoped" {
+		return rules{}, host.Usagef("--naming must be compat or scoped, not %q", o.naming)
+	}
+	return rules{strict: o.strict, latestByTime: o.latest == "last-published", allScoped: o.naming == "scoped", newNamesPerDay: newNames}, nil
+}
+
 // builds verifies the tokens of builds; nil if no issuer is trusted.
 func (o *options) builds() (httpapi.Builds, error) {
 	if len(o.issuers) == 0 {
@@ -230,7 +248,8 @@ func parseProxies(texts []string) (all []netip.Prefix, err error) {
 }
 
 // announce says where the registry is. The first key is shown here, and nowhere else.
-func (o *options) announce(ctx context.Context, s *site, address string) error {
+func (o *options) announce(ctx context.Context, s *site, listener, metrics net.Listener) error {
+	address := listener.Addr().String()
 	scheme := "http"
 	if o.tlsCert != "" {
 		scheme = "https"
@@ -240,6 +259,9 @@ func (o *options) announce(ctx context.Context, s *site, address string) error {
 		at = strings.TrimSuffix(o.publicURL, "/") + " (listening on " + address + ")"
 	}
 	lines := "Registry: " + at + "\nLog key:  " + s.key.public + "\n"
+	if metrics != nil {
+		lines = "Metrics:  http://" + metrics.Addr().String() + "/metrics\n" + lines
+	}
 	if !o.readOnly {
 		key, err := s.Bootstrap(ctx)
 		if err != nil {

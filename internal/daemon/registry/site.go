@@ -83,8 +83,14 @@ type site struct {
 // options change how a site is opened.
 type siteOptions struct {
 	origin   string // of a log that does not exist yet; if it is empty, the registry must exist
-	strict   bool
+	rules    rules
 	readOnly bool
+}
+
+// rules are what a registry asks of publications.
+type rules struct {
+	strict, latestByTime, allScoped bool
+	newNamesPerDay                  int
 }
 
 // open opens a registry.
@@ -128,7 +134,8 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 // newSite puts the parts of a registry together.
 func (p *place) newSite(dir string, db *database.DB, key logKey, opts siteOptions) (*site, error) {
 	core, err := server.New(server.Options{
-		Database: db, Origin: key.signer.Name(), Signer: key.signer, Random: rand.Reader, Strict: opts.strict, ReadOnly: opts.readOnly,
+		Database: db, Origin: key.signer.Name(), Signer: key.signer, Random: rand.Reader, Strict: opts.rules.strict, ReadOnly: opts.readOnly,
+		LatestByTime: opts.rules.latestByTime, AllScoped: opts.rules.allScoped, NewNamesPerDay: opts.rules.newNamesPerDay,
 		Now: p.host.Source.Now, NewID: p.host.Source.NewID,
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/httpapi"
+	"github.com/perstack-go/perstack/internal/registry/server"
 	"github.com/perstack-go/perstack/internal/testkit/realregistry"
 )
 
@@ -70,6 +71,23 @@ func TestPublishLimits(t *testing.T) {
 	got.wantPrefix("429 Too Many Requests")
 	s.Pass(24 * time.Hour)
 	s.publish(first, "@acme/a@1.0.3")
+}
+
+// An organization takes a number of new names a day; new versions are not among them.
+func TestNewNames(t *testing.T) {
+	s := newSite(t, realregistry.Options{Core: func(o *server.Options) { o.NewNamesPerDay = 2 }})
+	key := s.Key("acme", "team")
+	s.publish(key, "@acme/a@1.0.0")
+	s.publish(key, "@acme/b@1.0.0")
+	got := s.create(key, payload("@acme/c", "1.0.0", nil))
+	got.want("429 Too Many Requests: An organization can publish 2 new names a day")
+	if got.header.Get("Retry-After") != "3600" {
+		t.Error(got.header)
+	}
+	s.publish(key, "@acme/a@1.0.1")
+	s.publish(s.Key("ann", "personal"), "helper@1.0.0")
+	s.Pass(25 * time.Hour)
+	s.publish(key, "@acme/c@1.0.0")
 }
 
 // An address that tries keys is refused for a quarter of an hour, with good keys too.

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -96,6 +97,9 @@ func (c *call) fail(err error) {
 	word := errorWord(answer.Status)
 	if c.h.opts.VerboseErrors && strings.HasPrefix(c.r.URL.Path, api.V1+"/") {
 		word += ": " + answer.Reason
+	}
+	if answer.Status == http.StatusTooManyRequests && c.w.Header().Get("Retry-After") == "" {
+		c.w.Header().Set("Retry-After", seconds(time.Hour)) // a limit of a day
 	}
 	if answer.Status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", "Bearer")

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // reserved names cannot be published.
@@ -61,4 +63,23 @@ func isOneEdit(a, b string) bool {
 		return at == len(a) || a[at+1:] == b[at+1:]
 	}
 	return a[at:] == b[at+1:]
+}
+
+// tooManyStatus is that of a client that has to wait.
+const tooManyStatus = 429
+
+// checkNewNames holds an organization to the number of new names in a day: names are what squatters take.
+func (t *change) checkNewNames(orgID string) error {
+	most := t.r.opts.NewNamesPerDay
+	if most == 0 {
+		return nil
+	}
+	var made int
+	if _, err := t.one("SELECT COUNT(*) FROM experts WHERE org_id = $1 AND created_at > $2", []any{orgID, t.at.Add(-24 * time.Hour).UnixMilli()}, &made); err != nil {
+		return err
+	}
+	if made >= most {
+		return &Error{Status: tooManyStatus, Reason: fmt.Sprintf("An organization can publish %d new names a day", most), Hint: "new versions of Experts that exist can be published"}
+	}
+	return nil
 }

@@ -267,6 +267,9 @@ func (t *change) expertFor(p *publication) (owned, error) {
 	if err := t.checkNewName(p.d.Name, p.by.OrgID); err != nil {
 		return o, err
 	}
+	if err := t.checkNewNames(p.by.OrgID); err != nil {
+		return o, err
+	}
 	o.id, o.orgID, o.visibility = t.r.opts.NewID(), p.by.OrgID, p.asked.Visibility
 	if o.visibility == "" {
 		if _, err := t.one("SELECT visibility FROM organizations WHERE id = $1", []any{p.by.OrgID}, &o.visibility); err != nil {

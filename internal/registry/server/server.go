@@ -32,6 +32,8 @@ type Options struct {
 
 	LatestByTime bool // latest is the version that was published last, as in the original
 	AllScoped    bool // every organization publishes under its scope, persons too
+
+	NewNamesPerDay int // that an organization can publish; 0 is no limit
 }
 
 // A Registry is one registry.

@@ -43,6 +43,7 @@ type Registry struct {
 type Options struct {
 	Database string // postgres://…; empty is SQLite
 	TLS      bool
+	Core     func(*server.Options)
 	HTTP     func(*httpapi.Options)
 	Made     func(*httpapi.Handler) // gets the handler
 }
@@ -73,9 +74,11 @@ func Start(t testing.TB, opts Options) *Registry {
 	}
 	source := engine.SystemSource()
 	r.LogKey = public
-	if r.Core, err = server.New(server.Options{
-		Database: db, Origin: Origin, Signer: signer, Random: rand.Reader, Now: r.now, NewID: source.NewID,
-	}); err != nil {
+	core := server.Options{Database: db, Origin: Origin, Signer: signer, Random: rand.Reader, Now: r.now, NewID: source.NewID}
+	if opts.Core != nil {
+		opts.Core(&core)
+	}
+	if r.Core, err = server.New(core); err != nil {
 		t.Fatal(err)
 	}
 	if r.AdminKey, err = r.Core.Bootstrap(t.Context()); err != nil {
