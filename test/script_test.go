@@ -21,6 +21,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/probe"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/attack"
+	"github.com/perstack-go/perstack/internal/testkit/containers"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/realregistry"
@@ -104,6 +105,7 @@ func TestScripts(t *testing.T) {
 			"rechain":    rechain,
 			"llm":        startLLM,
 			"serve":      serveFiles,
+			"containers": (&scriptContainers{t: t, all: map[string]*containers.Registry{}}).run,
 
 			"real-registry": startRegistry(t),
 			"realregistry":  registries.run,

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -27,7 +28,7 @@ const DefaultRegistry = "default"
 
 // A Scope is what the user says about the Experts of a scope.
 type Scope struct {
-	Name     string // @acme
+	Name     string // @acme, or the beginning of a reference: oci://registry.example/acme
 	Registry string // name of one; empty if [registries] says it
 	Require  string // [RequireLogged] or [RequireSigned]; empty for the default
 	// Keys are public keys of SSH, one of which must have signed; none means any.
@@ -54,7 +55,9 @@ const (
 const (
 	registryName = `^[a-z0-9][a-z0-9_-]*$`
 	scopePattern = `^@[a-z0-9][a-z0-9_-]*$` // names of Experts have no dots
-	agePattern   = `^[0-9]{1,4}(d|h|m)$`
+	// A policy can also be for a container registry, or a part of it.
+	policyPattern = scopePattern + `|^oci://[a-z0-9][a-z0-9.:-]*(/[a-z0-9][a-z0-9._-]*)*$`
+	agePattern    = `^[0-9]{1,4}(d|h|m)$`
 	// The form of the key of a log, and of a public key of SSH. Package registry/scopes reads them.
 	logKeyPattern     = `^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*$`
 	signingKeyPattern = `^(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$`
@@ -164,6 +167,21 @@ func scopeName(s string) (message, hint string) {
 	return "", ""
 }
 
+// policyName accepts a scope, or the beginning of references to a container registry.
+func policyName(s string) (message, hint string) {
+	if !expert.IsOCI(s) {
+		return scopeName(s)
+	}
+	name := s
+	if _, path, _ := strings.Cut(strings.TrimPrefix(s, "oci://"), "/"); path == "" {
+		name += "/x" // a whole registry
+	}
+	if ref, err := expert.ParseOCI(name); err != nil || len(s) > 255 || ref.Name() != name || strings.HasSuffix(s, "/") {
+		return wording.Quote(s) + " is not a container registry", "write it like oci://registry.example/acme, without tag and digest"
+	}
+	return "", ""
+}
+
 func registryWord(s string) (message, hint string) {
 	if len(s) > 64 || !registryGrammar().MatchString(s) {
 		return wording.Quote(s) + " is not the name of a registry", "use lower-case letters, digits, - and _"
@@ -258,11 +276,11 @@ func (r *reader) registries(top *toml.Table, own bool) (all []Registry) {
 // scopesKey is the key of the table of scopes. It comes after that of registries.
 func scopesKey() key[UserConfig] {
 	schema := func() *jsonSchema {
-		s := tablesOf(matching(scopePattern, 255, "").schema, schemaOf("What holds for the Experts of a scope.", scopeKeys()))
+		s := tablesOf(matching(policyPattern, 255, "").schema, schemaOf("What holds for the Experts of a scope, or of a container registry.", scopeKeys()))
 		s.MaxProperties = maxScopes
 		return s
 	}
-	return custom("scopes", "What holds for the Experts of a scope.", "table", schema, (*reader).scopes).without("none").more("see [scopes](#scopes)")
+	return custom("scopes", "What holds for the Experts of a scope, or of a container registry.", "table", schema, (*reader).scopes).without("none").more("see [scopes](#scopes)")
 }
 
 func (r *reader) scopes(top *toml.Table, u *UserConfig) {
@@ -272,7 +290,7 @@ func (r *reader) scopes(top *toml.Table, u *UserConfig) {
 	}
 	r.AtMost(t.Node, len(t.Node.Keys), maxScopes, "scopes")
 	t.Each(func(name string, entry *toml.Table) {
-		if !r.Check(entry.Node.Name(name), scopeName) {
+		if !r.Check(entry.Node.Name(name), policyName) {
 			return
 		}
 		one := Scope{Name: name}
@@ -282,7 +300,14 @@ func (r *reader) scopes(top *toml.Table, u *UserConfig) {
 			r.Fault(n.KeyAt, n.Path(), "has no effect without signatures", `add require = "signed" beside it`)
 		}
 		if n := entry.Node.Fields["registry"]; n != nil && one.Registry != "" {
-			r.scopeRegistry(n, one, u)
+			if expert.IsOCI(name) {
+				r.Fault(n.KeyAt, n.Path(), "has no effect: the name of the table says where the Experts are", "remove it")
+			} else {
+				r.scopeRegistry(n, one, u)
+			}
+		}
+		if n := entry.Node.Fields["require"]; n != nil && one.Require == RequireLogged && expert.IsOCI(name) {
+			r.Fault(n.At, n.Path(), "container registries have no log", "require \"signed\", or list keys")
 		}
 		u.Scopes = append(u.Scopes, one)
 	})

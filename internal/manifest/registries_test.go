@@ -20,14 +20,14 @@ func TestRegistries(t *testing.T) {
 	if c == nil || !cmp.Equal(c.Registries, want) {
 		t.Errorf("project: %v, %v", c, problems)
 	}
-	u, problems := ParseUser("config.toml", []byte("minReleaseAge = '7d'\n"+text+"[registries.default]\nurl = 'http://127.0.0.1:8080/base/'\n[registries.company]\nurl = 'https://10.1.2.3'\n[scopes.'@x']\nregistry = 'acme'\nrequire = ['"+testSigner+"']\nminReleaseAge = '90m'\n[scopes.'@y']\nregistry = 'default'"))
+	u, problems := ParseUser("config.toml", []byte("minReleaseAge = '7d'\n"+text+"[registries.default]\nurl = 'http://127.0.0.1:8080/base/'\n[registries.company]\nurl = 'https://10.1.2.3'\n[scopes.'@x']\nregistry = 'acme'\nrequire = ['"+testSigner+"']\nminReleaseAge = '90m'\n[scopes.'@y']\nregistry = 'default'\n[scopes.'oci://127.0.0.1:5000']\n[scopes.'oci://r.example/a/b']\nrequire = 'signed'"))
 	if u == nil {
 		t.Fatal(problems)
 	}
 	if diff := cmp.Diff(append(want, Registry{Name: "default", URL: "http://127.0.0.1:8080/base"}, Registry{Name: "company", URL: "https://10.1.2.3"}), u.Registries); diff != "" {
 		t.Error(diff)
 	}
-	scopes := []Scope{{Name: "@x", Registry: "acme", Require: RequireSigned, Keys: []string{testSigner}, MinReleaseAge: 90 * time.Minute}, {Name: "@y", Registry: "default"}}
+	scopes := []Scope{{Name: "@x", Registry: "acme", Require: RequireSigned, Keys: []string{testSigner}, MinReleaseAge: 90 * time.Minute}, {Name: "@y", Registry: "default"}, {Name: "oci://127.0.0.1:5000"}, {Name: "oci://r.example/a/b", Require: RequireSigned}}
 	if diff := cmp.Diff(scopes, u.Scopes); diff != "" || u.MinReleaseAge != 7*24*time.Hour {
 		t.Errorf("%s, %s", diff, u.MinReleaseAge)
 	}
@@ -66,8 +66,14 @@ func TestRegistriesRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"[scopes.acme]":                 "is not a scope",
-		"[scopes.'@x']\nregistry = 'b'": `there is no registry "b" in this file`,
+		"[scopes.acme]":                                                                  "is not a scope",
+		"[scopes.'oci://']":                                                              "is not a container registry",
+		"[scopes.'oci://r.example/']":                                                    "is not a container registry",
+		"[scopes.'oci://r.example/a:1']":                                                 "is not a container registry",
+		"[scopes.'oci://R.example/a']":                                                   "is not a container registry",
+		"[scopes.'oci://r.example']\nrequire = 'logged'":                                 "container registries have no log",
+		"[scopes.'oci://r.example']\nregistry = 'default'":                               "has no effect: the name of the table says where",
+		"[scopes.'@x']\nregistry = 'b'":                                                  `there is no registry "b" in this file`,
 		a + "scopes = ['@x']\n[scopes.'@x']\nregistry = 'default'":                       `is "default", but registry "a" has @x`,
 		"[scopes.'@x']\nrequire = 'none'":                                                `unknown value "none"`,
 		"[scopes.'@x']\nrequire = []":                                                    "has no key",

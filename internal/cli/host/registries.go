@@ -111,7 +111,21 @@ func (r *Registries) client(d scopes.Decision, key string) (*client.Client, erro
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	policies, err := r.Policies() // of all scopes: an Expert can delegate to one of another scope
+	require, err := r.require()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{
+		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: key,
+		Insecure: d.From == scopes.User, // a project cannot name an address without encryption
+		Policies: require,
+		HTTP:     web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: func() time.Time { return h.Source.Now() },
+	})
+}
+
+// require is what Experts have to prove, by all scopes: an Expert can delegate to one of another scope.
+func (r *Registries) require() (map[string]client.Require, error) {
+	policies, err := r.Policies()
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
@@ -123,10 +137,5 @@ func (r *Registries) client(d scopes.Decision, key string) (*client.Client, erro
 		}
 		require[scope] = one
 	}
-	return client.New(client.Options{
-		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: key,
-		Insecure: d.From == scopes.User, // a project cannot name an address without encryption
-		Policies: require,
-		HTTP:     web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: func() time.Time { return h.Source.Now() },
-	})
+	return require, nil
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type Options struct {
 	DryRun bool
 	Sign   string // path or fingerprint of a key; empty for no signature
 	Tags   []string
+	To     string // a reference to a container registry; empty for the registry of the Expert
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -59,6 +61,9 @@ exits with 0 if they passed; with --json, registryCheck says the same.
 Delegates must be published before the Expert that delegates to them. --sign adds your
 signature, so that users can require it; perstack keys lists the keys that can sign.
 
+--to oci://host/repository:tag publishes to a container registry instead. It has no log:
+docs/oci.md says what is proved there. Without a tag, the tag is the version.
+
 The key comes from PERSTACK_API_KEY, for the default registry, or from perstack login.
 docs/publish.md says more.
 
@@ -69,6 +74,7 @@ usage or no key. Nothing was published with 2.`,
   perstack publish @acme/researcher
   perstack publish @acme/researcher --sign
   perstack publish @acme/researcher --sign=~/.ssh/release_ed25519 --tag next --yes
+  perstack publish @acme/researcher --to oci://registry.example/acme/researcher
   perstack publish @acme/researcher --json`,
 		Args: host.AtMost(1, func(args []string) error {
 			return host.Usagef("publish takes one expert, but got %d arguments", len(args))
@@ -93,8 +99,11 @@ usage or no key. Nothing was published with 2.`,
 	cmd.Flags().StringVar(&opts.Sign, "sign", "", "sign with an SSH key: its path or fingerprint, after =, or the only one that you have")
 	cmd.Flags().Lookup("sign").NoOptDefVal = anyKey
 	cmd.Flags().StringArrayVar(&opts.Tags, "tag", nil, "tag of the new version, beside latest; can be repeated")
-	if err := cmd.RegisterFlagCompletionFunc("tag", cobra.NoFileCompletions); err != nil {
-		panic(err) // the flag is defined above
+	cmd.Flags().StringVar(&opts.To, "to", "", "publish to this container registry: oci://host/repository, and :tag")
+	for _, flag := range []string{"tag", "to"} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions); err != nil {
+			panic(err) // the flag is defined above
+		}
 	}
 	return cmd
 }
@@ -111,6 +120,9 @@ func (o *Options) run(ctx context.Context) (err error) {
 	if err := published.CheckTags(o.Tags); err != nil {
 		return err
 	}
+	if err := o.checkTo(); err != nil {
+		return err
+	}
 	s, err := published.Open(ctx, o.Host, o.Flags.Config)
 	if err != nil {
 		return err
@@ -123,6 +135,12 @@ func (o *Options) run(ctx context.Context) (err error) {
 	p, err := propose(s.Config, e)
 	if err != nil {
 		return err
+	}
+	if o.To != "" {
+		return o.toContainers(ctx, s, p)
+	}
+	if at := slices.IndexFunc(p.definition.Delegates, expert.IsOCI); at >= 0 {
+		return host.Usagef("delegate %q is in a container registry; publish %s there too, with --to, or delegate to an Expert of its registry", p.definition.Delegates[at], e.Name)
 	}
 	if err := o.sign(ctx, p); err != nil {
 		return err

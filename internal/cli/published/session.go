@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/registry/client"
+	"github.com/perstack-go/perstack/internal/registry/oci"
 	"github.com/perstack-go/perstack/internal/registry/scopes"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
@@ -100,3 +101,6 @@ func (r *Registry) Bind(ctx context.Context) error {
 	}
 	return r.registries.Bound.Bind(ctx, r.Decision, head.Key)
 }
+
+// Containers returns the container registries. It makes no request.
+func (s *Session) Containers() (*oci.Source, error) { return s.registries.Containers(s.commands) }

@@ -173,7 +173,7 @@ func TestLies(t *testing.T) {
 		{name: "key of the platform", layer: skilled(definition.Skill{Type: "mcpStdioSkill", Command: "npx", PackageName: "x", RequiredEnv: []string{"PERSTACK_API_KEY"}}), kind: client.Unverified, want: "PERSTACK_API_KEY"},
 		{name: "delegate by tag", layer: delegating("oci://registry.example/a:1.0.0"), kind: client.Unverified, want: "not a reference with a digest"},
 		{name: "delegate of another registry", layer: delegating("@acme/x@1.0.0"), kind: client.Unverified, want: "not a reference with a digest"},
-		{name: "delegate of the private network", layer: delegating("oci://10.0.0.1/a@" + zero), kind: client.Unverified, want: "not on a public host"},
+		{name: "delegate elsewhere", layer: delegating("oci://10.0.0.1/a@" + zero), kind: client.Unverified, want: "in another registry"},
 		{name: "redirect of a manifest", kind: client.Refused, want: "another origin", tell: redirect(liar + "manifests/")},
 		{name: "redirect of the signatures", kind: client.Refused, want: "another origin", tell: redirect(liar + "referrers/")},
 		{name: "redirect of a layer to plain HTTP", kind: client.Refused, want: "not encrypted", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {

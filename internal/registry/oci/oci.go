@@ -7,7 +7,8 @@
 // has signed the definition. [client.Expert.Unverified] says so.
 //
 // A [Source] returns the types of package client, so that container registries are a source like any other.
-// Delegates are references with a digest too: [Source.Pin] makes them before an Expert is pushed.
+// Delegates are references with a digest too, to the same registry: [Source.Pin] makes them before an Expert is
+// pushed.
 //
 // Credentials go to the origin that they are for, and to no other: not with a redirect, and not to a token
 // server elsewhere. Start reading at [Source.Resolve]; transport.go decides about every request.

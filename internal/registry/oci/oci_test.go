@@ -1,19 +1,11 @@
 package oci
 
 import (
-	"bufio"
 	"context"
 	"crypto/ed25519"
-	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/registry/definition"
 	"github.com/perstack-go/perstack/internal/registry/signature"
 	"github.com/perstack-go/perstack/internal/registry/trust"
-	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/containers"
 	"github.com/perstack-go/perstack/internal/testkit/registrytest"
 )
 
@@ -56,49 +48,6 @@ func newSource(t *testing.T, change func(*Options)) (*Source, *atomic.Int64) {
 		t.Fatal(err)
 	}
 	return s, n
-}
-
-// startRegistry starts a real container registry, and returns its host.
-func startRegistry(t *testing.T) string {
-	t.Helper()
-	testkit.Need(t, "docker-registry")
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yml")
-	text := fmt.Sprintf("version: 0.1\nlog:\n  formatter: text\nstorage:\n  filesystem:\n    rootdirectory: %s\nhttp:\n  addr: 127.0.0.1:0\n", dir)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // until the test has cleaned up
-	cmd := exec.CommandContext(ctx, "docker-registry", "serve", config)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	listening := regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
-	said, address := bufio.NewScanner(stderr), ""
-	for address == "" && said.Scan() {
-		if found := listening.FindStringSubmatch(said.Text()); found != nil {
-			address = found[1]
-		}
-	}
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		_, _ = io.Copy(io.Discard, stderr)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-drained
-		_ = cmd.Wait() // we killed it
-	})
-	if address == "" {
-		t.Fatal("the registry does not say where it listens")
-	}
-	return address
 }
 
 // signer is a key that is the same in every test.
@@ -134,7 +83,7 @@ var servers = []struct {
 	name  string
 	start func(t *testing.T) string
 }{
-	{"docker-registry", startRegistry},
+	{"docker-registry", func(t *testing.T) string { return containers.Start(t).Host }},
 	{"referrers", func(t *testing.T) string { return newFake(t, true).host }},
 	{"no referrers", func(t *testing.T) string { return newFake(t, false).host }},
 }
@@ -227,14 +176,14 @@ func delegates(t *testing.T, host string) {
 	if _, err := s.Push(t.Context(), name("middle"), middle, ""); client.KindOf(err) != client.Configuration {
 		t.Errorf("a floating delegate was pushed: %v", err)
 	}
-	middle, err := s.Pin(t.Context(), middle)
+	middle, err := s.Pin(t.Context(), name("middle"), middle)
 	if err != nil || middle.Delegates[0] != leaf.Ref.String() {
 		t.Fatalf("%v, %v", middle, err)
 	}
 	pushed(t, s, name("middle"), middle, "")
 	top := registrytest.Minimal("top@1.0.0")
 	top.Delegates = []string{name("middle") + ":1.0.0", leaf.Ref.Exact()}
-	pinned, err := s.Pin(t.Context(), top)
+	pinned, err := s.Pin(t.Context(), name("top"), top)
 	if err != nil || pinned.Delegates[1] != leaf.Ref.Exact() || top.Delegates[0] == pinned.Delegates[0] {
 		t.Fatalf("%v, %v", pinned, err)
 	}
@@ -262,9 +211,9 @@ func delegates(t *testing.T, host string) {
 	if err != nil || len(offline.Experts) != 3 || asked.Load() != 0 {
 		t.Errorf("%v, %v, %d requests", offline, err, asked.Load())
 	}
-	for _, key := range []string{"@acme/reader@1.0.0", "reader"} {
+	for _, key := range []string{"@acme/reader@1.0.0", "reader", "oci://other.example/reader:1.0.0"} {
 		top.Delegates = []string{key}
-		if _, err := s.Pin(t.Context(), top); client.KindOf(err) != client.Configuration || !strings.Contains(err.Error(), key) {
+		if _, err := s.Pin(t.Context(), name("top"), top); client.KindOf(err) != client.Configuration || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -23,20 +23,21 @@ type Pushed struct {
 }
 
 // Pin returns a definition whose delegates are references with a digest, which can be pushed. Every delegate
-// must be in a container registry. Those without a digest are resolved, and all are checked with what they
-// delegate to. A signature is made of the result.
-func (s *Source) Pin(ctx context.Context, d *definition.Definition) (*definition.Definition, error) {
+// must be in the container registry that the Expert is pushed to. Those without a digest are resolved, and all
+// are checked with what they delegate to. A signature is made of the result.
+func (s *Source) Pin(ctx context.Context, to string, d *definition.Definition) (*definition.Definition, error) {
+	target, err := parse("push", to)
+	if err != nil {
+		return nil, err
+	}
 	pinned := *d
 	pinned.Delegates = slices.Clone(d.Delegates)
 	if len(pinned.Delegates) == 0 {
 		return &pinned, nil
 	}
 	for _, key := range pinned.Delegates {
-		if !expert.IsOCI(key) {
-			e := (&client.Error{Kind: client.Configuration, Operation: "pin the delegates of " + d.Key()})
-			e.Message = "its delegate " + shown(key) + " is not in a container registry"
-			e.Hint = "publish the delegate to one first, and name it by its oci:// reference"
-			return nil, e
+		if err := checkDelegate(action{"push", target}, key); err != nil {
+			return nil, err
 		}
 	}
 	found, err := s.Resolve(ctx, pinned.Delegates...)
@@ -56,6 +57,17 @@ func (s *Source) Pin(ctx context.Context, d *definition.Definition) (*definition
 		pinned.Delegates[i] = ref.String()
 	}
 	return &pinned, nil
+}
+
+// checkDelegate refuses a delegate that is not in the same registry.
+func checkDelegate(a action, key string) error {
+	ref, err := expert.ParseOCI(key)
+	if err == nil && ref.Host == a.ref.Host {
+		return nil
+	}
+	e := a.failf(client.Configuration, "its delegate %s is not in the container registry %s", shown(key), a.ref.Host)
+	e.Hint = "push the delegate there first, and name it by its oci:// reference"
+	return e
 }
 
 // A push is a definition on its way.
@@ -112,8 +124,11 @@ func (s *Source) prepare(ctx context.Context, text string, d *definition.Definit
 		return nil, p.action.fail(client.Configuration, err)
 	}
 	for _, key := range d.Delegates {
+		if err := checkDelegate(p.action, key); err != nil {
+			return nil, err
+		}
 		if delegate, err := expert.ParseOCI(key); err != nil || delegate.Digest == "" {
-			return nil, p.action.failf(client.Configuration, "its delegate %s is not a reference with a digest", shown(key))
+			return nil, p.action.failf(client.Configuration, "its delegate %s has no digest", shown(key))
 		}
 	}
 	if armored != "" {

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/registry/definition"
@@ -130,9 +129,9 @@ func delegatesOf(f *fetched) (all []wanted, err error) {
 		if err != nil || ref.Digest == "" {
 			return nil, a.lie("its delegate %s is not a reference with a digest", shown(key))
 		}
-		// A server on the internet cannot make this machine ask its own network.
-		if reach := netaddr.HostReach(hostname(ref.Host)); reach != netaddr.Public && reach != netaddr.HostReach(hostname(f.ref.Host)) {
-			return nil, a.lie("its delegate %s is not on a public host", shown(key))
+		// The user knows which registry is asked. An Expert cannot name another one.
+		if ref.Host != f.ref.Host {
+			return nil, a.lie("its delegate %s is in another registry", shown(key))
 		}
 		f.expert.Delegates = append(f.expert.Delegates, tlog.Delegate{Key: key, Exact: ref.Exact()})
 		all = append(all, wanted{ref: ref})

@@ -112,6 +112,9 @@ func (r *Rules) registries() []manifest.Registry {
 
 // For decides about the Expert that a key names.
 func (r *Rules) For(key string) (Decision, error) {
+	if expert.IsOCI(key) {
+		return r.forOCI(key)
+	}
 	k, err := expert.ParseKey(key)
 	if err != nil {
 		return Decision{}, err
@@ -135,6 +138,32 @@ func (r *Rules) For(key string) (Decision, error) {
 	}
 	return d, nil
 }
+
+// forOCI decides about an Expert in a container registry. The reference says where that is, so nothing is
+// bound. If it is in a file of the project and the user has not said anything about the place, the user has
+// to allow it.
+func (r *Rules) forOCI(key string) (Decision, error) {
+	ref, err := expert.ParseOCI(key)
+	if err != nil {
+		return Decision{}, err
+	}
+	d := Decision{Subject: ref.Name(), From: Project, Asks: true, Registry: Registry{Name: ref.Host, URL: ociScheme + ref.Host}}
+	d.Policy = Policy{Require: manifest.RequireLogged, MinReleaseAge: r.user.MinReleaseAge}
+	longest := 0
+	for i := range r.user.Scopes {
+		s := &r.user.Scopes[i]
+		if rest, ok := strings.CutPrefix(d.Subject, s.Name); !ok || !expert.IsOCI(s.Name) || rest != "" && rest[0] != '/' || len(s.Name) < longest {
+			continue
+		}
+		longest, d.From, d.Asks = len(s.Name), User, false
+		if d.Policy, err = r.policy(s.Name); err != nil {
+			return Decision{}, err
+		}
+	}
+	return d, nil
+}
+
+const ociScheme = "oci://"
 
 // place decides about the registry.
 func (r *Rules) place(d *Decision, scope string) error {

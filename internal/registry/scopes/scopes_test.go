@@ -106,7 +106,7 @@ func TestFor(t *testing.T) {
 		"a dot in the scope": {key: "@acme.evil/x", want: "! neither scopes nor names have dots"},
 		"upper case":         {key: "@Acme/x", want: "! invalid expert key"},
 		"two slashes":        {key: "@acme/x/y", want: "! invalid expert key"},
-		"an address":         {key: "oci://host/x", want: "! invalid expert key"},
+		"an address":         {key: "https://host/x", want: "! invalid expert key"},
 		"a look-alike":       {user: registry("a", acme, acmeScope), key: "@аcme/x", want: "! invalid expert key"},
 	} {
 		d, err := rules(t, c.user, c.project, c.bound).For(c.key)
@@ -290,4 +290,41 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A reference to a container registry says where the Expert is. The user is asked, unless the user's own
+// configuration speaks of the place. The longest name counts.
+func TestForOCI(t *testing.T) {
+	user := "minReleaseAge = '2d'\n[scopes.'oci://registry.example']\nrequire = 'signed'\n[scopes.'oci://registry.example/acme']\nrequire = ['" + signer + "']\nminReleaseAge = '1h'\n[scopes.'@acme']\nrequire = 'logged'\n"
+	r := rules(t, user, "", Bindings{})
+	for key, want := range map[string]Decision{
+		"oci://registry.example/acme/x:1.0.0": {From: User, Policy: Policy{Require: manifest.RequireSigned, Strict: true, MinReleaseAge: time.Hour}},
+		"oci://registry.example/acme":         {From: User, Policy: Policy{Require: manifest.RequireSigned, Strict: true, MinReleaseAge: time.Hour}},
+		"oci://registry.example/acme2/x":      {From: User, Policy: Policy{Require: manifest.RequireSigned, Strict: true, MinReleaseAge: 48 * time.Hour}},
+		"oci://registry.example:5000/acme/x":  {From: Project, Asks: true, Policy: Policy{Require: manifest.RequireLogged, MinReleaseAge: 48 * time.Hour}},
+		"oci://other.example/acme/x":          {From: Project, Asks: true, Policy: Policy{Require: manifest.RequireLogged, MinReleaseAge: 48 * time.Hour}},
+	} {
+		got, err := r.For(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, _, _ := strings.Cut(strings.TrimPrefix(key, "oci://"), "/")
+		if got.From != want.From || got.Asks != want.Asks || got.Registry.URL != "oci://"+host || got.Default || got.Policy.Require != want.Policy.Require ||
+			got.Policy.Strict != want.Policy.Strict || got.Policy.MinReleaseAge != want.Policy.MinReleaseAge {
+			t.Errorf("%s: %+v", key, got)
+		}
+		f := File{Path: filepath.Join(t.TempDir(), FileName)}
+		if err := f.Bind(t.Context(), got, ""); err != nil {
+			t.Error(err)
+		}
+		if b, err := f.Load(); err != nil || len(b.Subjects) > 0 {
+			t.Errorf("%v, %v", b, err)
+		}
+	}
+	if _, err := r.For("oci://registry.example"); err == nil {
+		t.Error("a registry is no Expert")
+	}
+	if all, err := r.Policies(); err != nil || len(all["oci://registry.example/acme"].Keys) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
 }
