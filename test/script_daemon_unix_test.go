@@ -55,34 +55,46 @@ func startDaemon(ts *testscript.TestScript, program string, args []string) {
 	cmd := exec.Command(program, append([]string{"registry", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Dir, cmd.Stderr = ts.Getenv("WORK"), logged
 	cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "XDG_STATE_HOME=" + ts.Getenv("XDG_STATE_HOME"), "PATH=" + ts.Getenv("PATH")}
-	told, err := cmd.StdoutPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
-	ts.Value(runningKey{}).(*daemonProcess).cmd = cmd
+	url, key, err := launchDaemon(cmd)
 	ts.Defer(func() {
 		_ = cmd.Process.Kill() // if the script did not end it
 		_ = cmd.Wait()
 		_ = logged.Close()
 	})
+	if err != nil {
+		log, _ := os.ReadFile(logged.Name())
+		ts.Fatalf("the server did not start: %v: %s", err, log)
+	}
+	ts.Value(runningKey{}).(*daemonProcess).cmd = cmd
+	ts.Setenv("URL", url)
+	if key != "" {
+		ts.Check(os.WriteFile(at("first.key"), []byte("Authorization: Bearer "+key), 0o600))
+	}
+}
+
+// launchDaemon starts a registry, and reads where it listens, and its first key if it prints one.
+func launchDaemon(cmd *exec.Cmd) (url, key string, err error) {
+	told, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", "", err
+	}
 	lines := bufio.NewReader(told)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			log, _ := os.ReadFile(logged.Name())
-			ts.Fatalf("the server did not start: %v: %s", err, log)
+	for line := ""; !strings.HasPrefix(line, "Log key:"); {
+		if line, err = lines.ReadString('\n'); err != nil {
+			return "", "", err
 		}
-		if url, ok := strings.CutPrefix(line, "Registry: "); ok {
-			ts.Setenv("URL", strings.TrimSpace(url))
-		}
-		if strings.HasPrefix(line, "Log key:") {
-			break
+		if address, ok := strings.CutPrefix(line, "Registry: "); ok {
+			url = strings.TrimSpace(address)
 		}
 	}
 	rest, err := lines.Peek(lines.Buffered()) // everything is written at once
-	ts.Check(err)
 	if i := bytes.Index(rest, []byte("psk_")); i >= 0 {
-		ts.Check(os.WriteFile(at("first.key"), append([]byte("Authorization: Bearer "), bytes.TrimSpace(rest[i:])...), 0o600))
+		key = string(bytes.TrimSpace(rest[i:]))
 	}
+	return url, key, err
 }
 
 func stopDaemon(ts *testscript.TestScript) {

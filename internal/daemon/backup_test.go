@@ -101,6 +101,9 @@ func TestDamage(t *testing.T) {
 	if code != host.ExitFailure || out != "" || !strings.Contains(errs, "was signed with another key") {
 		t.Errorf("exit code %d, %q, %q", code, out, errs)
 	}
+	if _, err := os.Lstat(key); err == nil {
+		t.Error("another key took its place")
+	}
 	if err := os.WriteFile(key, text, 0o600); err != nil {
 		t.Fatal(err)
 	}

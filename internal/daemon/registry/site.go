@@ -103,6 +103,7 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 	if err != nil {
 		return nil, err
 	}
+	made := false
 	key, err := readLogKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if opts.origin == "" {
@@ -112,6 +113,7 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 			return nil, fmt.Errorf("the data directory cannot be made: %w", err)
 		}
 		key, err = makeLogKey(dir, opts.origin)
+		made = true
 	}
 	if err != nil {
 		return nil, err
@@ -128,7 +130,13 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 	if s, err = p.newSite(dir, db, key, opts); err != nil {
 		return nil, err
 	}
-	return s, s.checkLog(ctx)
+	if err = s.checkLog(ctx); err != nil {
+		if made { // it must not be taken for the right one
+			err = errors.Join(err, os.Remove(filepath.Join(dir, logKeyName)))
+		}
+		return nil, err
+	}
+	return s, nil
 }
 
 // newSite puts the parts of a registry together.

@@ -87,7 +87,8 @@ func (c *call) body(into any) error {
 		return tooLarge()
 	}
 	// Not every writer has deadlines; the server has one for the whole request.
-	_ = http.NewResponseController(c.w.ResponseWriter).SetReadDeadline(time.Now().Add(c.h.opts.BodyTimeout))
+	deadline := http.NewResponseController(c.w.ResponseWriter).SetReadDeadline
+	_ = deadline(time.Now().Add(c.h.opts.BodyTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, api.MaxBody))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -98,6 +99,7 @@ func (c *call) body(into any) error {
 		}
 		return &server.Error{Status: http.StatusBadRequest, Reason: "The body could not be read"}
 	}
+	_ = deadline(time.Time{}) // it would cancel what the request asks for
 	if err := json.Unmarshal(data, into, json.RejectUnknownMembers(true)); err != nil {
 		return invalid(pointerOf(err), "The body is not what is expected: "+describe(err))
 	}
