@@ -24,7 +24,7 @@ import (
 )
 
 // certificate writes a certificate for 127.0.0.1 and its key.
-func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
+func certificate(t *testing.T, dir string) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -42,7 +42,6 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
@@ -61,7 +60,8 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 // With a certificate the registry speaks TLS, HTTP/2 too, and nothing else. Its log has the name of the public
 // address.
 func TestServeTLS(t *testing.T) {
-	cert, key, pool := certificate(t)
+	dir := t.TempDir()
+	cert, key, pool := certificate(t, dir)
 	r := serve(t, filepath.Join(t.TempDir(), "data"), "--tls-cert", cert, "--tls-key", key, "--public-url", "https://registry.example.com/sub/")
 	defer r.stop()
 	if !strings.HasPrefix(r.logKey, "registry.example.com/sub/log+") {
@@ -78,6 +78,30 @@ func TestServeTLS(t *testing.T) {
 	if response.StatusCode != http.StatusOK || response.ProtoMajor != 2 {
 		t.Errorf("%s over %s", response.Status, response.Proto)
 	}
+	// A renewed certificate is used without a restart, and a broken one is not.
+	if err := os.WriteFile(cert, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reaches := func(pool *x509.CertPool) bool {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
+		response, err := client.Get("https://" + address + "/healthz")
+		if err != nil {
+			return false
+		}
+		return response.Body.Close() == nil
+	}
+	if !reaches(pool) {
+		t.Error("a broken file took the certificate away")
+	}
+	_, _, renewed := certificate(t, dir)
+	later := time.Now().Add(time.Hour) // a file system can have coarse times
+	if err := os.Chtimes(cert, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if !reaches(renewed) || reaches(pool) {
+		t.Error("the renewed certificate is not used")
+	}
+	pool = renewed
 	old := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11}}}
 	if response, err := old.Get("https://" + address + "/healthz"); err == nil {
 		response.Body.Close()

@@ -122,7 +122,8 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	certificate, err := o.certificate()
+	logger := slog.New(slog.NewJSONHandler(o.host.Secrets.Writer(o.host.Stderr), nil))
+	certificate, err := o.readCertificate(logger)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,6 @@ func (o *options) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }() // after what was counted is stored
 	defer func() { err = errors.Join(err, s.StoreReads(context.WithoutCancel(ctx))) }()
-	logger := slog.New(slog.NewJSONHandler(o.host.Secrets.Writer(o.host.Stderr), nil))
 	pages, err := web.New(web.Options{Registry: s.Registry, Logger: logger, URL: o.publicURL})
 	if err != nil {
 		return err
@@ -188,18 +188,6 @@ func (o *options) check() (origin string, err error) {
 		origin = strings.TrimSuffix(u.Host+u.Path, "/")
 	}
 	return origin + "/log", nil
-}
-
-// certificate reads the certificate.
-func (o *options) certificate() (*tls.Config, error) {
-	if o.tlsCert == "" {
-		return nil, nil
-	}
-	pair, err := tls.LoadX509KeyPair(o.host.Path(o.tlsCert), o.host.Path(o.tlsKey))
-	if err != nil {
-		return nil, host.Usagef("the certificate cannot be used: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
 // rules reads the flags about publications.
