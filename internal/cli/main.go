@@ -30,6 +30,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/models"
+	"github.com/perstack-go/perstack/internal/cli/outdated"
 	"github.com/perstack-go/perstack/internal/cli/publish"
 	"github.com/perstack-go/perstack/internal/cli/restore"
 	"github.com/perstack-go/perstack/internal/cli/rules"
@@ -101,6 +102,7 @@ var commands = []struct {
 	{"logout", func(root *cobra.Command, h *host.Host) { root.AddCommand(account.NewLogout(h, nil)) }},
 	{"mcp", func(root *cobra.Command, h *host.Host) { root.AddCommand(mcp.New(h, nil)) }},
 	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},
+	{"outdated", func(root *cobra.Command, h *host.Host) { root.AddCommand(outdated.New(h, nil)) }},
 	{"publish", func(root *cobra.Command, h *host.Host) { root.AddCommand(publish.New(h, nil)) }},
 	{"restore", func(root *cobra.Command, h *host.Host) { root.AddCommand(restore.New(h, nil)) }},
 	{"rules", func(root *cobra.Command, h *host.Host) { root.AddCommand(rules.New(h, nil)) }},
@@ -112,6 +114,7 @@ var commands = []struct {
 	{"trust", func(root *cobra.Command, h *host.Host) { root.AddCommand(trust.New(h, nil)) }},
 	{"undo", func(root *cobra.Command, h *host.Host) { root.AddCommand(undo.New(h, nil)) }},
 	{"unpublish", func(root *cobra.Command, h *host.Host) { root.AddCommand(unpublish.New(h, nil)) }},
+	{"update", func(root *cobra.Command, h *host.Host) { root.AddCommand(install.NewUpdate(h, nil)) }},
 	{"validate", func(root *cobra.Command, h *host.Host) { root.AddCommand(validate.New(h, nil)) }},
 	{"whoami", func(root *cobra.Command, h *host.Host) { root.AddCommand(account.NewWhoami(h, nil)) }},
 	{"version", func(root *cobra.Command, h *host.Host) { root.AddCommand(newVersion(h)) }},

@@ -32,6 +32,7 @@ type Fetch struct {
 	Lock      *lockfile.Lock  // whose pins count; nil if there is none
 	Recorded  []job.Published // of the job that is continued; they are stronger than the lock
 	Update    bool            // only pins of exact versions count
+	Only      []string        // keys that Update is about; all if it is empty
 	// Offline makes no request. Experts that need one are left out.
 	Offline bool
 }
@@ -116,7 +117,7 @@ func (f Fetch) known(earlier map[string]resolve.Pin) map[string]resolve.Pin {
 	pins := map[string]resolve.Pin{}
 	for _, key := range f.Keys {
 		k, err := expert.ParseKey(key)
-		if err != nil || f.Update && k.Version == "" {
+		if err != nil || f.Update && k.Version == "" && (len(f.Only) == 0 || slices.Contains(f.Only, key)) {
 			continue
 		}
 		if p, ok := earlier[key]; ok {

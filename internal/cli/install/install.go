@@ -43,6 +43,8 @@ type Options struct {
 	Runtime   string // empty means that of the file
 	BaseImage string // empty means that of the file
 	Update    bool
+	Experts   bool     // update published Experts, and nothing else
+	Keys      []string // with Experts: only these; all if it is empty
 	Check     bool
 	Sandbox   expert.SandboxLevel // least level of the sandboxes of skills; empty means that of the file
 	Reach     job.Reach           // what sandboxes open, besides what the file says
@@ -114,43 +116,54 @@ is changed only if the code is 0.`,
 		Args:              host.NoArgs("it installs all Experts of the file that --config names"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := host.CheckSandbox(cmd.Flags(), opts.Sandbox); err != nil {
-				return err
-			}
-			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
-				return err
-			}
-			if r := opts.Runtime; r != "" && r != job.Local && r != job.Docker {
-				return host.Usagef("--runtime is %s or %s, not %q", job.Local, job.Docker, r)
-			}
-			if opts.BaseImage != "" {
-				if message, hint := manifest.ImageReference(opts.BaseImage); message != "" {
-					return host.Usagef("--base-image: %s; %s", message, hint)
-				}
-			}
 			if opts.Update && opts.Check {
 				return host.Usagef("--update and --check exclude each other; give one")
 			}
-			if opts.Sandbox != "" && opts.Check {
-				return host.Usagef("--sandbox is for skills that are started, and --check starts none; give one")
-			}
-			if given := host.ReachFlags(opts.Reach); len(given) > 0 && opts.Check {
-				return host.Usagef("%s is for skills that are started, and --check starts none; give one", given[0])
-			}
-			if err := h.CheckReach(&opts.Reach); err != nil {
+			if err := opts.checkFlags(cmd); err != nil {
 				return err
 			}
 			return runF(cmd.Context(), opts)
 		},
 	}
-	flags := cmd.Flags()
+	opts.addFlags(cmd)
+	cmd.Flags().BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages and published Experts")
+	cmd.Flags().BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
+	return cmd
+}
+
+// checkFlags says what is wrong with the flags.
+func (o *Options) checkFlags(cmd *cobra.Command) error {
+	if err := host.CheckSandbox(cmd.Flags(), o.Sandbox); err != nil {
+		return err
+	}
+	if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+		return err
+	}
+	if r := o.Runtime; r != "" && r != job.Local && r != job.Docker {
+		return host.Usagef("--runtime is %s or %s, not %q", job.Local, job.Docker, r)
+	}
+	if o.BaseImage != "" {
+		if message, hint := manifest.ImageReference(o.BaseImage); message != "" {
+			return host.Usagef("--base-image: %s; %s", message, hint)
+		}
+	}
+	if o.Sandbox != "" && o.Check {
+		return host.Usagef("--sandbox is for skills that are started, and --check starts none; give one")
+	}
+	if given := host.ReachFlags(o.Reach); len(given) > 0 && o.Check {
+		return host.Usagef("%s is for skills that are started, and --check starts none; give one", given[0])
+	}
+	return o.Host.CheckReach(&o.Reach)
+}
+
+// addFlags adds the flags about skills that are started.
+func (o *Options) addFlags(cmd *cobra.Command) {
+	opts, h, flags := o, o.Host, cmd.Flags()
 	host.AddConfigFlag(cmd, &opts.Config)
 	h.AddYesFlag(cmd)
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
 	flags.StringVar(&opts.BaseImage, "base-image", "", "image with programs for skills, with --runtime docker (default: from perstack.toml, else none)")
-	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages and published Experts")
-	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
 	host.AddSandboxFlag(cmd, &opts.Sandbox, "least level of the sandboxes that skills are started in")
 	host.AddReachFlags(cmd, &opts.Reach)
 	for flag, values := range map[string][]string{
@@ -161,7 +174,6 @@ is changed only if the code is 0.`,
 			panic(err) // the flag is defined above
 		}
 	}
-	return cmd
 }
 
 func run(ctx context.Context, opts *Options) (err error) {

@@ -77,7 +77,10 @@ func load(ctx context.Context, opts *Options) (*project, error) {
 	if p.old, err = p.oldLock(); err != nil {
 		return nil, err
 	}
-	p.published, err = h.Fetch(ctx, host.Fetch{Config: config, Workspace: h.Dir, Keys: config.Missing(), Lock: p.old, Update: opts.Update})
+	if err := opts.checkKeys(config); err != nil {
+		return nil, err
+	}
+	p.published, err = h.Fetch(ctx, host.Fetch{Config: config, Workspace: h.Dir, Keys: config.Missing(), Lock: p.old, Update: opts.Update || opts.Experts, Only: opts.Keys})
 	if err != nil {
 		return nil, err
 	}
