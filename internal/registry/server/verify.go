@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -138,7 +140,8 @@ func (v *verification) listings(versions []version) error {
 	if err != nil {
 		return err
 	}
-	for expertID, all := range byExpert {
+	for _, expertID := range slices.Sorted(maps.Keys(byExpert)) {
+		all := byExpert[expertID]
 		sortVersions(all)
 		want, last := "", v.r.latestOf(all)
 		for _, one := range all {

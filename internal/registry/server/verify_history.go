@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/registry/api"
@@ -92,8 +94,8 @@ func (v *verification) compare(told *history, versions []version) error {
 			v.report.add("Expert "+one.name, "it belongs to %s; the log says %s", one.orgID, owner)
 		}
 	}
-	for key, log := range told.versions {
-		if !seen[key] {
+	for _, key := range slices.Sorted(maps.Keys(told.versions)) {
+		if log := told.versions[key]; !seen[key] {
 			v.report.add("version "+key, "it is missing; leaf %d of %s published it", log.number, log.log)
 		}
 	}
@@ -116,8 +118,8 @@ func (v *verification) compareNames(told *history) error {
 	if err != nil {
 		return err
 	}
-	for tag, number := range told.tags {
-		if number != "" {
+	for _, tag := range slices.Sorted(maps.Keys(told.tags)) {
+		if number := told.tags[tag]; number != "" {
 			v.report.add("tag "+tag, "it is missing; the log says %s", number)
 		}
 	}
