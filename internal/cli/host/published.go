@@ -70,7 +70,8 @@ func (h *Host) Fetch(ctx context.Context, f Fetch) (_ *Published, err error) {
 		Decide: p.registries.For, Now: func() time.Time { return h.Source.Now() },
 		Stored: func(d scopes.Decision) (resolve.Source, error) { return p.registries.Stored(d) },
 		Connect: func(ctx context.Context, d scopes.Decision) (resolve.Source, error) {
-			return p.registries.Client(ctx, d, commands)
+			c, err := p.registries.Client(ctx, d, commands)
+			return explained{c, h, d}, h.RegistryError(d, err)
 		},
 		Before: func(ctx context.Context, keys []string) error {
 			asked, err := p.registries.Asked(keys)
@@ -292,6 +293,18 @@ func (p *Published) Locked() map[string]*lockfile.Published {
 		}
 	}
 	return all
+}
+
+// explained is a registry whose errors say which command helps.
+type explained struct {
+	*client.Client
+	host     *Host
+	decision scopes.Decision
+}
+
+func (e explained) Resolve(ctx context.Context, keys ...string) (*client.Resolution, error) {
+	found, err := e.Client.Resolve(ctx, keys...)
+	return found, e.host.RegistryError(e.decision, err)
 }
 
 // explainFetch adds what the user can do.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/registry/client"
 )
 
 // fetch finds the published Experts that the run needs. A continued job has those that it began with.
@@ -15,6 +16,9 @@ func (p *project) fetch(ctx context.Context, o *Options, t *target) (err error) 
 	p.published, err = o.Host.Fetch(ctx, host.Fetch{
 		Config: p.config, Workspace: o.workspace(), Keys: p.config.Missing(t.expertKey), Lock: p.lock, Recorded: t.recorded.Published,
 	})
+	if err != nil && o.asJSON && client.KindOf(err) != "" {
+		return host.FailJSON(o.Host.Stdout, err)
+	}
 	if err != nil {
 		return err
 	}
