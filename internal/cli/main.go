@@ -32,10 +32,12 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/models"
 	"github.com/perstack-go/perstack/internal/cli/outdated"
 	"github.com/perstack-go/perstack/internal/cli/publish"
+	"github.com/perstack-go/perstack/internal/cli/registry"
 	"github.com/perstack-go/perstack/internal/cli/restore"
 	"github.com/perstack-go/perstack/internal/cli/rules"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
+	"github.com/perstack-go/perstack/internal/cli/search"
 	"github.com/perstack-go/perstack/internal/cli/start"
 	"github.com/perstack-go/perstack/internal/cli/status"
 	"github.com/perstack-go/perstack/internal/cli/tag"
@@ -43,6 +45,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/undo"
 	"github.com/perstack-go/perstack/internal/cli/unpublish"
 	"github.com/perstack-go/perstack/internal/cli/validate"
+	"github.com/perstack-go/perstack/internal/cli/view"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -104,10 +107,12 @@ var commands = []struct {
 	{"models", func(root *cobra.Command, h *host.Host) { root.AddCommand(models.New(h, nil)) }},
 	{"outdated", func(root *cobra.Command, h *host.Host) { root.AddCommand(outdated.New(h, nil)) }},
 	{"publish", func(root *cobra.Command, h *host.Host) { root.AddCommand(publish.New(h, nil)) }},
+	{"registry", func(root *cobra.Command, h *host.Host) { root.AddCommand(registry.New(h)) }},
 	{"restore", func(root *cobra.Command, h *host.Host) { root.AddCommand(restore.New(h, nil)) }},
 	{"rules", func(root *cobra.Command, h *host.Host) { root.AddCommand(rules.New(h, nil)) }},
 	{"run", func(root *cobra.Command, h *host.Host) { root.AddCommand(run.New(h, nil)) }},
 	{"schema", func(root *cobra.Command, h *host.Host) { root.AddCommand(schema.New(h, nil)) }},
+	{"search", func(root *cobra.Command, h *host.Host) { root.AddCommand(search.New(h, nil)) }},
 	{"start", func(root *cobra.Command, h *host.Host) { root.AddCommand(start.New(h, nil)) }},
 	{"status", func(root *cobra.Command, h *host.Host) { root.AddCommand(status.New(h, nil)) }},
 	{"tag", func(root *cobra.Command, h *host.Host) { root.AddCommand(tag.New(h, nil)) }},
@@ -116,6 +121,7 @@ var commands = []struct {
 	{"unpublish", func(root *cobra.Command, h *host.Host) { root.AddCommand(unpublish.New(h, nil)) }},
 	{"update", func(root *cobra.Command, h *host.Host) { root.AddCommand(install.NewUpdate(h, nil)) }},
 	{"validate", func(root *cobra.Command, h *host.Host) { root.AddCommand(validate.New(h, nil)) }},
+	{"view", func(root *cobra.Command, h *host.Host) { root.AddCommand(view.New(h, nil)) }},
 	{"whoami", func(root *cobra.Command, h *host.Host) { root.AddCommand(account.NewWhoami(h, nil)) }},
 	{"version", func(root *cobra.Command, h *host.Host) { root.AddCommand(newVersion(h)) }},
 }

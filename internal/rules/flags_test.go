@@ -9,7 +9,7 @@ import (
 )
 
 // commandWords are flags and commands of the program perstack.
-var commandWords = regexp.MustCompile(`(^|[\s("'\x60:,;/])(--[a-z][a-z-]*|perstack (add|audit|completion|demo|docker|doctor|egress|help|inspect|install|jobs|keys|log|login|logout|mcp|models|outdated|publish|rules|run|schema|status|tag|trust|unpublish|update|validate|version|whoami)\b)`)
+var commandWords = regexp.MustCompile(`(^|[\s("'\x60:,;/])(--[a-z][a-z-]*|perstack (add|audit|completion|demo|docker|doctor|egress|help|inspect|install|jobs|keys|log|login|logout|mcp|models|outdated|publish|registry|rules|run|schema|search|status|tag|trust|unpublish|update|validate|version|view|whoami)\b)`)
 
 // ofTheCommandLine are the packages that have flags, and those that are made for tests.
 const ofTheCommandLine = "cmd/... internal/cli/... internal/daemon/... bench/... test/... examples/..."

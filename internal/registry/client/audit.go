@@ -19,6 +19,7 @@ const maxTile = tlog.TileWidth * (2 + tlog.MaxLeaf)
 type Audit struct {
 	Origin string
 	Size   int64
+	Root   string // hash of the whole log, in base64 as the checkpoint has it
 	// Problems are what the log says and cannot be right, such as a version that was published twice. The
 	// log has the hash that it is signed for all the same.
 	Problems []Problem
@@ -40,8 +41,8 @@ type AuditLeaf struct {
 
 // Audit reads the whole log, computes its hash from the leaves, and compares that with the checkpoint of the
 // registry and the one that this machine knows. Leaves about about, a scope such as @acme or a name, are in the
-// report; "" leaves them out.
-func (c *Client) Audit(ctx context.Context, about string) (*Audit, error) {
+// report; "" leaves them out. progress is told how many leaves of how many were read; it can be nil.
+func (c *Client) Audit(ctx context.Context, about string, progress func(read, size int64)) (*Audit, error) {
 	const operation = "audit"
 	v, err := c.logged(ctx, operation)
 	if err != nil {
@@ -63,6 +64,9 @@ func (c *Client) Audit(ctx context.Context, about string) (*Audit, error) {
 		if err := c.auditTile(ctx, v, r, tile); err != nil {
 			return nil, err
 		}
+		if progress != nil {
+			progress(r.size, at.Size)
+		}
 		// No proof is needed: the hash of the known state is computed from the same leaves.
 		if r.known != nil && v.known.Size > 0 && *r.known != v.known.Hash {
 			return nil, c.contradiction(ctx, v, operation, string(signed), fmt.Errorf("the first %d leaves of the log are not those that were there before", v.known.Size))
@@ -80,7 +84,7 @@ func (c *Client) Audit(ctx context.Context, about string) (*Audit, error) {
 		}
 		return nil, err
 	}
-	return &Audit{Origin: at.Origin, Size: at.Size, Problems: r.problems, Touching: r.touching}, nil
+	return &Audit{Origin: at.Origin, Size: at.Size, Root: at.Hash.String(), Problems: r.problems, Touching: r.touching}, nil
 }
 
 // auditTile reads the leaves of a tile.

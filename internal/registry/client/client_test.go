@@ -316,24 +316,24 @@ func TestAudit(t *testing.T) {
 	for range 300 {
 		r.Tag("helper", "t"+string(rune('a'+r.Size()%26))+strings.Repeat("x", int(r.Size()/26)), "2.0.0")
 	}
-	report, err := open(t, o).Audit(t.Context(), "@acme")
+	report, err := open(t, o).Audit(t.Context(), "@acme", nil)
 	if err != nil || report.Size != 304 || len(report.Problems) != 0 || len(report.Touching) != 3 || report.Touching[2].Index != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	r.Publish(registrytest.Minimal("@acme/reader@1.0.0", "helper"), "")
-	report, err = open(t, o).Audit(t.Context(), "")
+	report, err = open(t, o).Audit(t.Context(), "", nil)
 	if err != nil || len(report.Problems) != 1 || report.Problems[0].Index != 304 || !strings.Contains(report.Problems[0].Message, `"@acme/reader@1.0.0" is published again`) {
 		t.Errorf("%+v, %v", report, err)
 	}
 	fork := r.Fork(httptest.NewServer)
 	r.Tag("helper", "one", "2.0.0")
-	if _, err = open(t, o).Audit(t.Context(), ""); err != nil {
+	if _, err = open(t, o).Audit(t.Context(), "", nil); err != nil {
 		t.Fatal(err)
 	}
 	fork.Tag("helper", "two", "2.0.0")
 	fork.Tag("helper", "three", "2.0.0")
 	r.Handle = func(w http.ResponseWriter, q *http.Request) bool { fork.ServeHTTP(w, q); return true }
-	_, err = open(t, o).Audit(t.Context(), "")
+	_, err = open(t, o).Audit(t.Context(), "", nil)
 	wantError(t, err, Unverified, "the first 306 leaves of the log are not those that were there before", "evidence")
 	r.Handle = func(w http.ResponseWriter, q *http.Request) bool {
 		if !strings.Contains(q.URL.Path, "/tile/") {
@@ -346,9 +346,9 @@ func TestAudit(t *testing.T) {
 		return true
 	}
 	fresh := options(t, r) // which knows no older state
-	_, err = open(t, fresh).Audit(t.Context(), "")
+	_, err = open(t, fresh).Audit(t.Context(), "", nil)
 	wantError(t, err, Unverified, "the 306 leaves that the registry shows do not have the hash that it has signed")
-	if _, err = open(t, fresh).Audit(t.Context(), ""); err != nil {
+	if _, err = open(t, fresh).Audit(t.Context(), "", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -365,7 +365,7 @@ func TestAuditProblems(t *testing.T) {
 		Kind: tlog.Published, Name: "helper", Version: "3.0.0", Digest: "sha256:" + strings.Repeat("1", 64),
 		Delegates: []tlog.Delegate{{Key: "none", Exact: "none@1.0.0", Digest: "sha256:" + strings.Repeat("2", 64)}},
 	})
-	report, err := open(t, options(t, r)).Audit(t.Context(), "helper")
+	report, err := open(t, options(t, r)).Audit(t.Context(), "helper", nil)
 	if err != nil || len(report.Touching) != 6 {
 		t.Fatalf("%+v, %v", report, err)
 	}

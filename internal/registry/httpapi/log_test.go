@@ -66,7 +66,7 @@ func testLog(t *testing.T, s *site) {
 	if len(changes.Leaves) != 2 || changes.Leaves[0] != found.Leaf || changes.Next != found.Index+2 {
 		t.Error(changes)
 	}
-	report, err := newClient(t, s.Registry, nil).Audit(t.Context(), "@acme")
+	report, err := newClient(t, s.Registry, nil).Audit(t.Context(), "@acme", nil)
 	if err != nil || len(report.Problems) != 0 || report.Size != later.Size || len(report.Touching) < 6 {
 		t.Error(report, err)
 	}

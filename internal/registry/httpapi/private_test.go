@@ -29,7 +29,7 @@ func testPrivate(t *testing.T, s *site) {
 	if _, err := anyone.Resolve(t.Context(), "@acme/secret"); client.KindOf(err) != client.NotFound {
 		t.Error(err)
 	}
-	report, err := anyone.Audit(t.Context(), "@acme")
+	report, err := anyone.Audit(t.Context(), "@acme", nil)
 	if err != nil || len(report.Problems) != 0 || len(report.Touching) != 1 {
 		t.Errorf("%+v %v", report, err)
 	}

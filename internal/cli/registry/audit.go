@@ -1,0 +1,216 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/registry/client"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+type auditOptions struct {
+	host     *host.Host
+	registry string // name or address; empty for the default one
+	scope    string
+	json     bool
+}
+
+// newAudit returns the command. Tests hand in a runF to see the options.
+func newAudit(h *host.Host, runF func(context.Context, *auditOptions) error) *cobra.Command {
+	opts := &auditOptions{host: h}
+	if runF == nil {
+		runF = runAudit
+	}
+	cmd := &cobra.Command{
+		Use:   "audit [registry]",
+		Short: "Follow the whole log of a registry, and check it",
+		Long: `Read every leaf of the transparency log of a registry, without a key, as anybody can. The
+command computes the hash of the log from the leaves, and compares it with what the
+registry has signed and with what this machine saw before. It reports leaves that
+contradict each other: a version that was published twice, a tag that was moved from
+elsewhere, a delegate that does not exist.
+
+With --scope, it lists everything that happened to the Experts of a scope or to one Expert.
+Run it regularly, to learn of publications in your name that are not yours.
+
+The exit code is 1 if the log has a problem or cannot be verified.`,
+		Example: `  perstack registry audit
+  perstack registry audit https://registry.example.com
+  perstack registry audit acme --scope @acme
+  perstack registry audit acme --scope @acme/researcher --json`,
+		Args: host.AtMost(1, func([]string) error {
+			return host.Usagef("audit takes one registry: its name in your configuration, or its address")
+		}),
+		ValidArgsFunction: h.CompleteRegistry,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := host.RefuseEmpty(cmd.Flags())
+			if len(args) > 0 {
+				opts.registry = args[0]
+			}
+			if err == nil {
+				err = runF(cmd.Context(), opts)
+			}
+			if opts.json && host.ExitCode(err) != 0 && host.Describe(err) != "" {
+				return host.FailJSON(h.Stdout, err)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&opts.scope, "scope", "", "list what happened to the Experts of a scope like @acme, or to one Expert")
+	cmd.Flags().BoolVar(&opts.json, "json", false, "print the report, or the error, as JSON")
+	if err := cmd.RegisterFlagCompletionFunc("scope", cobra.NoFileCompletions); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return cmd
+}
+
+// subject is a scope, or the name of an Expert.
+var subject = regexp.MustCompile(`^(@[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)?|[a-z0-9][a-z0-9_-]*)$`)
+
+// A leaf is one for programs.
+type leaf struct {
+	Index   int64     `json:"index"`
+	Kind    string    `json:"kind"`
+	Name    string    `json:"name,omitzero"`
+	Version string    `json:"version,omitzero"`
+	Digest  string    `json:"digest,omitzero"`
+	Tag     string    `json:"tag,omitzero"`
+	Old     string    `json:"old,omitzero"`
+	New     string    `json:"new,omitzero"`
+	Reason  string    `json:"reason,omitzero"`
+	Org     string    `json:"organization,omitzero"`
+	Actor   string    `json:"actor,omitzero"`
+	Time    time.Time `json:"time,omitzero"`
+}
+
+type problem struct {
+	Index   int64  `json:"index"`
+	Message string `json:"message"`
+}
+
+type result struct {
+	Registry string    `json:"registry"`
+	Origin   string    `json:"origin"`
+	Size     int64     `json:"size"`
+	Root     string    `json:"root"`
+	OK       bool      `json:"ok"`
+	Problems []problem `json:"problems"`
+	Scope    string    `json:"scope,omitzero"`
+	Leaves   []leaf    `json:"leaves,omitempty"` // about the scope
+}
+
+func runAudit(ctx context.Context, opts *auditOptions) error {
+	h := opts.host
+	if opts.scope != "" && !subject.MatchString(opts.scope) {
+		return host.Usagef("%s is neither a scope like @acme nor the name of an Expert like @acme/researcher", terminal.Quote(opts.scope))
+	}
+	r, err := h.OwnRegistries()
+	if err != nil {
+		return err
+	}
+	d, err := r.ChooseRegistry(opts.registry)
+	if err != nil {
+		return err
+	}
+	c, err := r.WithKey(d, "") // anybody can read a log
+	if err != nil {
+		return h.RegistryError(d, err)
+	}
+	h.Asking(d)
+	report, err := c.Audit(ctx, opts.scope, opts.progress())
+	if err != nil {
+		return h.RegistryError(d, err)
+	}
+	if opts.json {
+		err = host.WriteJSON(h.Stdout, newResult(c.URL(), opts.scope, report))
+	} else {
+		_, err = fmt.Fprint(h.Stdout, describe(c.URL(), opts.scope, report))
+	}
+	if err == nil && len(report.Problems) > 0 {
+		err = host.Exit(host.ExitFailure) // the report has said what
+	}
+	return err
+}
+
+// progress tells a user at a terminal how much of a long log was read, once a second at most.
+func (o *auditOptions) progress() func(read, size int64) {
+	h := o.host
+	if !h.StderrIsTerminal {
+		return nil
+	}
+	last := h.Source.Now()
+	return func(read, size int64) {
+		now := h.Source.Now()
+		if now.Sub(last) < time.Second || read == size {
+			return
+		}
+		last = now
+		fmt.Fprintf(h.Stderr, "perstack: %d of %d leaves read\n", read, size)
+	}
+}
+
+func newResult(address, scope string, a *client.Audit) result {
+	made := result{Registry: address, Origin: a.Origin, Size: a.Size, Root: a.Root, OK: len(a.Problems) == 0, Problems: []problem{}, Scope: scope}
+	for _, p := range a.Problems {
+		made.Problems = append(made.Problems, problem(p))
+	}
+	for _, t := range a.Touching {
+		l := t.Leaf
+		made.Leaves = append(made.Leaves, leaf{t.Index, string(l.Kind), l.Name, l.Version, l.Digest, l.Tag, l.Old, l.New, l.Reason, l.Org, l.Actor, l.Time})
+	}
+	return made
+}
+
+// describe writes the report for people.
+func describe(address, scope string, a *client.Audit) string {
+	out := &strings.Builder{}
+	fmt.Fprintf(out, "%s\n  log     %s\n  leaves  %d\n  root    %s\n", terminal.CleanLine(address), terminal.RevealLine(a.Origin), a.Size, terminal.CleanLine(a.Root))
+	if scope != "" {
+		fmt.Fprintf(out, "\nLeaves about %s: %d\n", scope, len(a.Touching))
+		for _, t := range a.Touching {
+			l := t.Leaf
+			fmt.Fprintf(out, "  %6d  %s  %s\n", t.Index, l.Time.UTC().Format("2006-01-02 15:04"), terminal.RevealLine(what(&t)))
+		}
+	}
+	if len(a.Problems) == 0 {
+		fmt.Fprintln(out, "\nThe log is what the registry has signed, it only grew, and no leaf contradicts another.")
+		return out.String()
+	}
+	fmt.Fprintf(out, "\nFound %s\n", wording.Count(len(a.Problems), "problem"))
+	for _, p := range a.Problems {
+		fmt.Fprintf(out, "  leaf %d: %s\n", p.Index, terminal.CleanLine(p.Message))
+	}
+	return out.String()
+}
+
+// what says in a line what happened.
+func what(t *client.AuditLeaf) string {
+	l := t.Leaf
+	words := []string{string(l.Kind)}
+	add := func(name, value string) {
+		if value != "" {
+			words = append(words, strings.TrimSpace(name+" "+value))
+		}
+	}
+	switch {
+	case l.Version != "":
+		add("", l.Name+"@"+l.Version)
+	default:
+		add("", l.Name)
+	}
+	add("", l.Org)
+	add("tag", l.Tag)
+	add("from", l.Old)
+	add("to", l.New)
+	add("because", l.Reason)
+	add("by", l.Actor)
+	add("", l.Digest)
+	return strings.Join(words, " ")
+}
