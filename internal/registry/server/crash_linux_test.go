@@ -204,6 +204,9 @@ func (c *crashSite) kill(rounds int) {
 
 // Publishers that are killed leave whole versions, and none that is half there.
 func TestKilledPublishers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes are started and killed")
+	}
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
 		newCrashSite(t, filepath.Join(t.TempDir(), "registry.db")).kill(20)
@@ -217,6 +220,9 @@ func TestKilledPublishers(t *testing.T) {
 // A power cut at any moment of a publication leaves a whole registry: what the program wrote to the files is
 // recorded, and carried out again up to a moment; of what was not synchronised by then, a part is lost.
 func TestPowerCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many copies of a database are verified")
+	}
 	testkit.Need(t, "strace")
 	dir := t.TempDir()
 	c := newCrashSite(t, filepath.Join(dir, "registry.db"))

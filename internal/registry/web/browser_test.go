@@ -24,6 +24,9 @@ import (
 // forbids.
 func browse(t *testing.T) context.Context {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser is started")
+	}
 	testkit.Need(t, "chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true), chromedp.UserDataDir(t.TempDir()))
 	ctx, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...) // it ends in a cleanup

@@ -20,6 +20,9 @@ const other = 65534
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a database server is started")
+	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(found) == 0 {
 		testkit.Missing(t, "postgresql")
