@@ -76,30 +76,34 @@ func (s *scriptRegistries) run(ts *testscript.TestScript, neg bool, args []strin
 	case "tag":
 		r.Tag(args[1], args[2], args[3])
 	case "status":
-		e := r.PublishedExpert(args[1])
-		e.Status, e.StatusMessage, e.ReplacedBy = args[2], args[3], args[4]
+		r.Change(func() {
+			e := r.PublishedExpert(args[1])
+			e.Status, e.StatusMessage, e.ReplacedBy = args[2], args[3], args[4]
+		})
 	case "requests":
 		if got := strconv.Itoa(r.TakeRequests()); got != args[1] {
 			ts.Fatalf("the registry was asked %s times, not %s", got, args[1])
 		}
 	case "change":
 		other := definitions(ts, args[2])[0].Encode()
-		r.Lie = func(a *api.Resolved) {
+		lie := func(a *api.Resolved) {
 			for i := range a.Experts {
 				if a.Experts[i].Key() == args[1] {
 					a.Experts[i].Content, a.Experts[i].Digest = other, definition.Digest(other)
 				}
 			}
 		}
+		r.Change(func() { r.Lie = lie })
 	case "rewrite":
 		other := r.Rewritten(httptest.NewServer)
 		for _, d := range definitions(ts, args[1]) {
 			other.Publish(d, "")
 		}
-		r.Handle = func(w http.ResponseWriter, q *http.Request) bool {
+		handle := func(w http.ResponseWriter, q *http.Request) bool {
 			other.ServeHTTP(w, q)
 			return true
 		}
+		r.Change(func() { r.Handle = handle })
 	case "stop":
 		r.Close()
 	default:
