@@ -105,7 +105,7 @@ type served struct {
 
 func startRegistry(ctx context.Context, program, data string) (*served, error) {
 	cmd := exec.CommandContext(ctx, program, "registry", "--data", data, "--listen", "127.0.0.1:0",
-		"--limit", "reads-per-minute=0", "--limit", "reads-per-hour=0", "--limit", "key-reads-per-minute=0", "--limit", "publishes-per-hour=0", "--limit", "publishes-per-day=0")
+		"--limit", "reads-per-minute=0", "--limit", "reads-per-hour=0", "--limit", "key-reads-per-minute=0", "--limit", "publishes-per-hour=0", "--limit", "publishes-per-day=0", "--limit", "new-names-per-day=0")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
