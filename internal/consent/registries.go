@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
 )
@@ -9,7 +10,7 @@ import (
 // registry/scopes finds them.
 type Registry struct {
 	Name   string // [manifest.DefaultRegistry] for perstackApiBaseUrl
-	URL    string
+	URL    string // oci:// and the host for a container registry
 	LogKey string // empty if the file has none
 	Scope  string // whose Experts come from there; with the default registry, empty
 }
@@ -24,6 +25,10 @@ func (l *lister) registries() {
 			// the name of the user, so a general yes is not enough.
 			l.add(manifest.RequestRegistries, "perstackApiBaseUrl", "default "+subject,
 				"Experts that are not in the file come from %s, which can get your PERSTACK_API_KEY", r.URL).Explicit = true
+			continue
+		}
+		if expert.IsOCI(r.URL) {
+			l.add(manifest.RequestRegistries, "experts", r.URL, "Experts come from the container registry %s, which can get your login for it", r.URL)
 			continue
 		}
 		key := "the first key of its log that is seen counts"

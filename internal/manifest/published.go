@@ -15,8 +15,12 @@ func Empty(dir string) *Config {
 }
 
 // NamesPublished reports whether a key can only be that of a published Expert, if no file has it: it
-// has a scope, a version or a tag. A simple name can be a slip, which must not be looked for elsewhere.
+// has a scope, a version or a tag, or is a reference to a container registry. A simple name can be a slip, which must not be looked for elsewhere.
 func NamesPublished(key string) bool {
+	if expert.IsOCI(key) {
+		_, err := expert.ParseOCI(key)
+		return err == nil
+	}
 	k, err := expert.ParseKey(key)
 	return err == nil && expert.ValidName(k.Name) && (strings.HasPrefix(k.Name, "@") || k.Version != "" || k.Tag != "")
 }
@@ -27,7 +31,7 @@ func (c *Config) Fetched(key string) bool {
 	if c.index[key] != nil && !c.IsPublished(c.index[key]) || !NamesPublished(key) {
 		return false
 	}
-	k, _ := expert.ParseKey(key) // it is one
+	k, _ := expert.ParseReference(key) // it is one
 	return strings.HasPrefix(k.Name, "@") || c.index[k.Name] == nil || c.IsPublished(c.index[k.Name])
 }
 

@@ -4,11 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/credentials"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/registry/oci"
+	"github.com/perstack-go/perstack/internal/registry/resolve"
+	"github.com/perstack-go/perstack/internal/registry/scopes"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/version"
 )
@@ -44,4 +50,35 @@ func (r *Registries) containers(login func(context.Context, string) (oci.Login, 
 		Login: login, Policies: require, HTTP: web, Trust: r.Trust, UserAgent: "perstack/" + version.String(),
 		Clock: func() time.Time { return h.Source.Now() },
 	})
+}
+
+// stored returns the source that was decided on, for what this machine has verified before: without logins.
+func (r *Registries) stored(d scopes.Decision) (resolve.Source, error) {
+	if expert.IsOCI(d.Registry.URL) {
+		return r.containers(nil)
+	}
+	return r.Stored(d)
+}
+
+// askedContainers adds a container registry, once. One that the user named, or has a policy for, is not
+// asked about.
+func (r *Registries) askedContainers(all []consent.Registry, d scopes.Decision) []consent.Registry {
+	one := consent.Registry{Name: d.Registry.Name, URL: d.Registry.URL}
+	named, err := expert.ParseOCI(r.typed)
+	if !d.Asks || err == nil && named.Host == d.Registry.Name || slices.Contains(all, one) {
+		return all
+	}
+	return append(all, one)
+}
+
+// containerOrigin says what proves an Expert of a container registry.
+func containerOrigin(e *client.Expert) string {
+	text := "pinned by its digest"
+	if e.Unverified {
+		text = "which only the registry says"
+	}
+	if e.Signer == "" {
+		return text + ", not signed"
+	}
+	return text + ", signed by " + e.Signer
 }

@@ -64,7 +64,7 @@ func FileRules(c *manifest.Config) []string {
 
 // FindExpert returns the Expert of a file that has the key.
 func FindExpert(c *manifest.Config, key string) (*expert.Expert, error) {
-	if _, err := expert.ParseKey(key); err != nil {
+	if _, err := expert.ParseReference(key); err != nil {
 		return nil, Usagef("%w", err)
 	}
 	e, ok := c.Lookup(key)

@@ -29,6 +29,7 @@ type Fetch struct {
 	Config    *manifest.Config
 	Workspace string
 	Keys      []string        // [manifest.Config.Missing]
+	Named     string          // the key that the user named, and no file; empty if there is none
 	Lock      *lockfile.Lock  // whose pins count; nil if there is none
 	Recorded  []job.Published // of the job that is continued; they are stronger than the lock
 	Update    bool            // only pins of exact versions count
@@ -57,6 +58,7 @@ func (h *Host) Fetch(ctx context.Context, f Fetch) (_ *Published, err error) {
 	if p.registries, err = h.Registries(f.Config, f.Workspace); err != nil {
 		return nil, err
 	}
+	p.registries.typed = f.Named
 	if p.pins, err = h.pins(f.Config.Dir, f.Workspace); err != nil {
 		return nil, err
 	}
@@ -68,8 +70,11 @@ func (h *Host) Fetch(ctx context.Context, f Fetch) (_ *Published, err error) {
 	defer func() { err = errors.Join(err, commands.Close()) }()
 	resolver := resolve.Resolver{
 		Decide: p.registries.For, Now: func() time.Time { return h.Source.Now() },
-		Stored: func(d scopes.Decision) (resolve.Source, error) { return p.registries.Stored(d) },
+		Stored: p.registries.stored,
 		Connect: func(ctx context.Context, d scopes.Decision) (resolve.Source, error) {
+			if expert.IsOCI(d.Registry.URL) {
+				return p.registries.Containers(commands) // whose errors say where to log in
+			}
 			c, err := p.registries.Client(ctx, d, commands)
 			return explained{c, h, d}, h.RegistryError(d, err)
 		},
@@ -117,7 +122,7 @@ func (h *Host) pins(project, workspace string) (resolve.File, error) {
 func (f Fetch) known(earlier map[string]resolve.Pin) map[string]resolve.Pin {
 	pins := map[string]resolve.Pin{}
 	for _, key := range f.Keys {
-		k, err := expert.ParseKey(key)
+		k, err := expert.ParseReference(key)
 		if err != nil || f.Update && k.Version == "" && (len(f.Only) == 0 || slices.Contains(f.Only, key)) {
 			continue
 		}
@@ -182,6 +187,9 @@ func shortDigest(digest string) string { return digest[:min(len(digest), len("sh
 
 // origin says what proves an Expert.
 func origin(e *client.Expert) string {
+	if expert.IsOCI(e.Key) {
+		return containerOrigin(e)
+	}
 	if e.Unverified {
 		return "which has no log that proves it"
 	}
@@ -222,9 +230,9 @@ func (p *Published) ask(ctx context.Context, earlier map[string]resolve.Pin) err
 // not have it any more, the user sees the whole new card.
 func (p *Published) before(ctx context.Context, r *resolve.Root, earlier map[string]resolve.Pin) (card.Card, bool) {
 	pin, ok := earlier[r.Key]
-	name := r.Expert().Definition.Name
+	name := r.Expert().Expert.Name
 	for _, key := range slices.Sorted(maps.Keys(earlier)) {
-		if k, err := expert.ParseKey(key); !ok && err == nil && k.Name == name {
+		if k, err := expert.ParseReference(key); !ok && err == nil && k.Name == name {
 			pin, ok = earlier[key], true
 		}
 	}
@@ -235,7 +243,7 @@ func (p *Published) before(ctx context.Context, r *resolve.Root, earlier map[str
 	if err != nil {
 		return card.Card{}, false
 	}
-	stored, err := p.registries.Stored(d)
+	stored, err := p.registries.stored(d)
 	if err != nil {
 		return card.Card{}, false
 	}

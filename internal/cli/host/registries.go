@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/consent"
 	"github.com/perstack-go/perstack/internal/credentials"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -27,6 +28,7 @@ type Registries struct {
 
 	host               *Host
 	project, workspace string
+	typed              string // the key that the user named
 }
 
 // Registries returns the registries of the user in a project. The configuration is nil if there is no
@@ -66,6 +68,10 @@ func (r *Registries) Asked(keys []string) (all []consent.Registry, err error) {
 		d, err := r.For(key)
 		if err != nil {
 			return nil, &ExitError{Code: ExitUsage, Err: err}
+		}
+		if expert.IsOCI(key) {
+			all = r.askedContainers(all, d)
+			continue
 		}
 		if !d.Asks {
 			continue

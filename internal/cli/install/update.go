@@ -64,7 +64,7 @@ Exit codes are those of perstack install. perstack.lock is changed only if the c
 // floating are the keys of published Experts that can mean another version tomorrow.
 func floating(config *manifest.Config) []string {
 	return slices.DeleteFunc(config.Missing(), func(key string) bool {
-		k, err := expert.ParseKey(key)
+		k, err := expert.ParseReference(key)
 		return err != nil || k.Version != ""
 	})
 }
@@ -73,7 +73,7 @@ func floating(config *manifest.Config) []string {
 func (o *Options) checkKeys(config *manifest.Config) error {
 	all := floating(config)
 	for _, key := range o.Keys {
-		if k, err := expert.ParseKey(key); err == nil && k.Version != "" {
+		if k, err := expert.ParseReference(key); err == nil && k.Version != "" {
 			return host.Usagef("%s is an exact version; change it in %s", key, config.Name())
 		}
 		if !slices.Contains(all, key) {

@@ -14,7 +14,7 @@ func (p *project) fetch(ctx context.Context, o *Options, t *target) (err error) 
 		return p.absent // the Experts of the job were in a file
 	}
 	p.published, err = o.Host.Fetch(ctx, host.Fetch{
-		Config: p.config, Workspace: o.workspace(), Keys: p.config.Missing(t.expertKey), Lock: p.lock, Recorded: t.recorded.Published,
+		Config: p.config, Workspace: o.workspace(), Keys: p.config.Missing(t.expertKey), Lock: p.lock, Recorded: t.recorded.Published, Named: o.Expert,
 	})
 	if err != nil && o.asJSON && client.KindOf(err) != "" {
 		return host.FailJSON(o.Host.Stdout, err)

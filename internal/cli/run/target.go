@@ -91,7 +91,7 @@ func (o *Options) checkExpert(of event.ExpertRef) error {
 	if o.Expert == "" {
 		return nil
 	}
-	key, err := expert.ParseKey(o.Expert)
+	key, err := expert.ParseReference(o.Expert)
 	switch {
 	case err != nil:
 		return host.Usagef("%w; the query comes after the expert: perstack run %s <query>", err, terminal.ShellJoin(of.Key))

@@ -27,7 +27,8 @@ import (
 	"github.com/perstack-go/perstack/internal/registry/scopes"
 )
 
-// A Source has the Experts of one registry. A [client.Client] is one.
+// A Source has the Experts of one registry. A [client.Client] is one; package oci has those of container
+// registries.
 type Source interface {
 	Resolve(ctx context.Context, keys ...string) (*client.Resolution, error)
 	Offline(ctx context.Context, pins ...client.Pin) (*client.Resolution, error)
@@ -45,9 +46,10 @@ type Pin struct {
 
 // fits reports whether a pin can be one of a key.
 func (p Pin) fits(key string) bool {
-	want, err := expert.ParseKey(key)
-	got, gotErr := expert.ParseKey(p.Exact)
-	return err == nil && gotErr == nil && got.Name == want.Name && definition.IsVersion(got.Version) &&
+	want, err := expert.ParseReference(key)
+	got, gotErr := expert.ParseReference(p.Exact)
+	exact := definition.IsVersion(got.Version) || expert.IsOCI(got.Name) && got.Version != "" // a digest
+	return err == nil && gotErr == nil && got.Name == want.Name && exact &&
 		(want.Version == "" || want.Version == got.Version) && definition.IsDigest(p.Digest)
 }
 
@@ -354,7 +356,7 @@ func (r *Resolver) accept(g *group, root *Root) error {
 	if root.Pinned {
 		return nil // it was accepted when it was pinned
 	}
-	k, err := expert.ParseKey(root.Key)
+	k, err := expert.ParseReference(root.Key)
 	if err != nil {
 		return err
 	}
@@ -371,6 +373,9 @@ func (r *Resolver) accept(g *group, root *Root) error {
 			return err
 		}
 		least := d.Policy.MinReleaseAge
+		if k.Version == "" && least > 0 && expert.IsOCI(root.Key) {
+			return refuse(g.decision, client.Policy, "name it with its digest", "minReleaseAge is %s, and a container registry does not prove when %s was published", roughly(least), e.Key)
+		}
 		if age := r.Now().Sub(e.PublishedAt); k.Version == "" && least > 0 && !e.PublishedAt.IsZero() && age < least {
 			return refuse(g.decision, client.Policy, "name an older version, or this one exactly", "%s was published %s ago, and minReleaseAge is %s", through(root, e), roughly(age), roughly(least))
 		}
