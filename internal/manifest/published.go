@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -15,7 +16,8 @@ func Empty(dir string) *Config {
 }
 
 // NamesPublished reports whether a key can only be that of a published Expert, if no file has it: it
-// has a scope, a version or a tag, or is a reference to a container registry. A simple name can be a slip, which must not be looked for elsewhere.
+// has a scope, a version or a tag, or is a reference to a container registry. A simple name can be a slip,
+// which must not be looked for elsewhere.
 func NamesPublished(key string) bool {
 	if expert.IsOCI(key) {
 		_, err := expert.ParseOCI(key)
@@ -63,9 +65,14 @@ func (c *Config) Missing(keys ...string) (missing []string) {
 }
 
 // Add adds published Experts. Their keys and those of their delegates are exact. keys has the exact key
-// of each key that was asked for. An Expert of the file is stronger than a published one.
-func (c *Config) Add(keys map[string]string, published ...*expert.Expert) {
+// of each key that was asked for. The file cannot have another Expert under the same exact key: the user would
+// be shown the one that was verified, and the one of the file would run.
+func (c *Config) Add(keys map[string]string, published ...*expert.Expert) error {
 	for _, e := range published {
+		if own := c.index[e.Key]; own != nil && !c.IsPublished(own) {
+			p := c.Problem(toml.PathTo("experts", own.Name), e.Key+" is a published Expert, too, which is needed here", "give the one of the file another version, or another name")
+			return toml.Problems{p}.Err()
+		}
 		if c.index[e.Key] == nil {
 			c.index[e.Key] = e
 			c.Published = append(c.Published, e)
@@ -76,6 +83,7 @@ func (c *Config) Add(keys map[string]string, published ...*expert.Expert) {
 			c.index[key] = c.index[exact]
 		}
 	}
+	return nil
 }
 
 // All returns the Experts of the file and the published ones.

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,12 +63,14 @@ func published(key string, delegates ...string) *expert.Expert {
 	return &expert.Expert{Key: key, Name: k.Name, Version: k.Version, Instruction: key, Delegates: delegates}
 }
 
-// A job names published delegates by their exact keys, so that two versions of one are told apart. An
-// Expert of the file is stronger.
+// A job names published delegates by their exact keys, so that two versions of one are told apart.
 func TestAdd(t *testing.T) {
 	c := check(t, mixed)
-	c.Add(map[string]string{"@acme/a": "@acme/a@1.5.0", "@acme/b@latest": "@acme/b@3.0.0", "@acme/a@2.0.0": "@acme/a@2.0.0", "far@1.0.0": "far@1.0.0", "lead": "far@1.0.0"},
-		published("@acme/a@1.5.0"), published("@acme/a@2.0.0"), published("@acme/b@3.0.0", "@acme/a@1.5.0", "@acme/own@1.0.0"), published("far@1.0.0"), published("@acme/own@1.0.0"))
+	err := c.Add(map[string]string{"@acme/a": "@acme/a@1.5.0", "@acme/b@latest": "@acme/b@3.0.0", "@acme/a@2.0.0": "@acme/a@2.0.0", "far@1.0.0": "far@1.0.0", "lead": "far@1.0.0"},
+		published("@acme/a@1.5.0"), published("@acme/a@2.0.0"), published("@acme/b@3.0.0", "@acme/a@1.5.0"), published("far@1.0.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if missing := c.Missing("lead"); len(missing) > 0 {
 		t.Errorf("still missing: %q", missing)
 	}
@@ -84,8 +87,7 @@ func TestAdd(t *testing.T) {
 		"lead":          {"@acme/a@1.5.0", "@acme/b@3.0.0", "helper"},
 		"helper":        {"@acme/a@2.0.0", "far@1.0.0", "gone"},
 		"@acme/a@1.5.0": nil, "@acme/a@2.0.0": nil, "far@1.0.0": nil,
-		"@acme/b@3.0.0": {"@acme/a@1.5.0", "@acme/own@1.0.0"},
-		"@acme/own":     nil,
+		"@acme/b@3.0.0": {"@acme/a@1.5.0"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -103,10 +105,22 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// A file cannot put another Expert in the place of one that was verified, neither of the one that is asked for
+// nor of a delegate.
+func TestAddCollides(t *testing.T) {
+	c := check(t, mixed)
+	err := c.Add(map[string]string{"@acme/own@latest": "@acme/own@1.0.0"}, published("@acme/own@1.0.0"))
+	if err == nil || !strings.Contains(err.Error(), `experts."@acme/own": @acme/own@1.0.0 is a published Expert, too`) {
+		t.Error(err)
+	}
+}
+
 // What is said about a published Expert does not name a file that does not have it.
 func TestProblemOfPublished(t *testing.T) {
 	c := Empty(t.TempDir())
-	c.Add(map[string]string{"@acme/a": "@acme/a@1.0.0"}, published("@acme/a@1.0.0"))
+	if err := c.Add(map[string]string{"@acme/a": "@acme/a@1.0.0"}, published("@acme/a@1.0.0")); err != nil {
+		t.Fatal(err)
+	}
 	if p := c.Problem(`experts."@acme/a".model`, "is bad", ""); p.String() != `experts."@acme/a".model: is bad` {
 		t.Error(p)
 	}

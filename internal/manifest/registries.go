@@ -34,6 +34,8 @@ type Scope struct {
 	// Keys are public keys of SSH, one of which must have signed; none means any.
 	Keys          []string
 	MinReleaseAge time.Duration // 0 if the file does not say
+	// Private says that the Experts can only be read with the user's key.
+	Private bool
 }
 
 // What an Expert has to prove.
@@ -100,6 +102,8 @@ func scopeKeys() []key[Scope] {
 			or(RequireLogged).more("`logged` means that it is in the log of its registry; `signed` that its publisher signed it, too; a list, that one of these keys did"),
 		row("keys", "Public keys of SSH, one of which must have signed.", list(maxSigningKeys, "A public key, as in a file that ends in .pub.", publicKey()), func(s *S, all []string) { s.Keys = all }).
 			without("any key").more("with `require = \"signed\"`"),
+		row("private", "Read the Experts of the scope with your key of the registry.", flag(), func(s *S, b bool) { s.Private = b }).
+			or("false").more("for Experts that only your organization can see"),
 		minAgeKey(func(s *S) *time.Duration { return &s.MinReleaseAge }).without("that of the top level").more("with a number and `d`, `h` or `m`"),
 	}
 }

@@ -238,13 +238,16 @@ func itemLines(lines []string) (inner []string, used int) {
 	return inner, used
 }
 
+// maxColumns is how wide a table can be. What is wider is text: every row has all columns, also the empty ones.
+const maxColumns = 64
+
 // tabular parses a table: a row, a line of dashes for each of its columns, and more rows.
 func tabular(lines []string) (n node, used int, ok bool) {
 	if len(lines) < 2 || !strings.Contains(lines[0], "|") {
 		return n, 0, false
 	}
 	head, marks := entries(lines[0]), entries(lines[1])
-	if len(head) != len(marks) {
+	if len(head) != len(marks) || len(head) > maxColumns {
 		return n, 0, false
 	}
 	n = node{kind: table, rows: [][]string{head}}

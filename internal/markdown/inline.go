@@ -220,6 +220,10 @@ func (p *inliner) emphasise(open []int, i int) int {
 	return used
 }
 
+// maxBrackets is how many open brackets are looked at. Each link reads again what is between its brackets, so
+// thousands in each other would take long.
+const maxBrackets = 16
+
 // open reads the bracket of a link, or the two characters that begin an image.
 func (p *inliner) open(rest string) bool {
 	n := 1
@@ -228,6 +232,9 @@ func (p *inliner) open(rest string) bool {
 			return false
 		}
 		n = 2
+	}
+	if len(p.brackets) == maxBrackets { // the outermost is text then
+		p.brackets = p.brackets[1:]
 	}
 	p.brackets = append(p.brackets, len(p.pieces))
 	p.add(rest[:n], 0)

@@ -42,7 +42,7 @@ func (r *Registries) containers(login func(context.Context, string) (oci.Login, 
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	require, err := r.require()
+	require, _, err := r.require()
 	if err != nil {
 		return nil, err
 	}

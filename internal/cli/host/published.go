@@ -94,7 +94,9 @@ func (h *Host) Fetch(ctx context.Context, f Fetch) (_ *Published, err error) {
 	if p.Found, err = resolver.Resolve(ctx, f.Keys, pins); err != nil {
 		return nil, explainFetch(err)
 	}
-	f.Config.Add(p.Keys(), p.Experts()...)
+	if err := f.Config.Add(p.Keys(), p.Experts()...); err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
 	h.tellPublished(p.Found)
 	if err := p.ask(ctx, known); err != nil {
 		return nil, err

@@ -117,31 +117,35 @@ func (r *Registries) client(d scopes.Decision, key string) (*client.Client, erro
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	require, err := r.require()
+	require, private, err := r.require()
 	if err != nil {
 		return nil, err
 	}
 	return client.New(client.Options{
 		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: key,
 		Insecure: d.From == scopes.User, // a project cannot name an address without encryption
-		Policies: require,
-		HTTP:     web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: func() time.Time { return h.Source.Now() },
+		Policies: require, PrivateScopes: private,
+		HTTP: web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: func() time.Time { return h.Source.Now() },
 	})
 }
 
-// require is what Experts have to prove, by all scopes: an Expert can delegate to one of another scope.
-func (r *Registries) require() (map[string]client.Require, error) {
+// require is what Experts have to prove, by all scopes, and which scopes are read with a key: an Expert can
+// delegate to one of another scope.
+func (r *Registries) require() (require map[string]client.Require, private []string, err error) {
 	policies, err := r.Policies()
 	if err != nil {
-		return nil, &ExitError{Code: ExitUsage, Err: err}
+		return nil, nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	require := map[string]client.Require{}
+	require = map[string]client.Require{}
 	for scope, policy := range policies {
 		one := client.Require{Keys: policy.Keys}
 		if policy.Strict {
 			one.Level = client.Level(policy.Require)
 		}
 		require[scope] = one
+		if policy.Private {
+			private = append(private, scope)
+		}
 	}
-	return require, nil
+	return require, private, nil
 }

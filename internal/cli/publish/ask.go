@@ -20,7 +20,7 @@ import (
 // ask asks the registry whether it would accept the Expert, and adds what it knows: what the delegates can
 // do, and what is new since the version before.
 func (o *Options) ask(ctx context.Context, r *published.Registry, p *proposal) error {
-	told, err := r.Client.ValidateOnly(ctx, p.request(o.Tags))
+	told, err := r.Client.ValidateOnly(ctx, o.request(p))
 	if isUnsent(err) {
 		return r.Explain(err)
 	}

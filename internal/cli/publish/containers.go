@@ -33,6 +33,8 @@ func (o *Options) checkTo() error {
 		return host.Usagef("--to: %w", err)
 	case ref.Digest != "":
 		return host.Usagef("--to: a digest is the result of publishing; leave it out")
+	case o.Private:
+		return host.Usagef("--private is for registries with a log; a container registry has rules of its own")
 	case len(o.Tags) > 0:
 		return host.Usagef("--tag is for registries with a log; write the tag into the reference: %s:%s", ref.Name(), o.Tags[0])
 	}

@@ -29,7 +29,7 @@ type proposal struct {
 
 // propose checks an Expert. The error is of type [toml.Problems] and has everything that is wrong, each
 // with its line.
-func propose(config *manifest.Config, e *expert.Expert) (*proposal, error) {
+func propose(config *manifest.Config, e *expert.Expert, about definition.Extensions) (*proposal, error) {
 	var problems toml.Problems
 	add := func(f definition.Fault) {
 		problems = append(problems, config.Problem(pathOf(e, f.Field), f.Message, f.Hint))
@@ -39,6 +39,7 @@ func propose(config *manifest.Config, e *expert.Expert) (*proposal, error) {
 	for _, f := range lost {
 		add(f)
 	}
+	d.Extensions.Readme, d.Extensions.License, d.Extensions.Repository = about.Readme, about.License, about.Repository
 	found, _ := errors.AsType[definition.Faults](review.Check(d, review.Options{}))
 	for _, f := range found {
 		// What could not be taken over from the file is missing in the definition: that was said.

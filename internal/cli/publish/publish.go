@@ -20,8 +20,10 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/published"
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/client"
+	"github.com/perstack-go/perstack/internal/registry/definition"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/tui/wizard"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -34,6 +36,10 @@ type Options struct {
 	Sign   string // path or fingerprint of a key; empty for no signature
 	Tags   []string
 	To     string // a reference to a container registry; empty for the registry of the Expert
+	// Private makes a new Expert one that only its organization can see.
+	Private bool
+	// What the file does not say, for readers.
+	Readme, License, Repository string
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -58,6 +64,9 @@ is given. After that perstack checks that the log of the registry has it.
 without the network it does the checks on this machine, says which part is missing, and
 exits with 0 if they passed; with --json, registryCheck says the same.
 
+--private makes a new Expert one that only your organization can read, with a key. What
+is private and what is not cannot be changed later. --readme adds a file for readers.
+
 Delegates must be published before the Expert that delegates to them. --sign adds your
 signature, so that users can require it; perstack keys lists the keys that can sign.
 
@@ -72,7 +81,7 @@ reached, or its log does not prove the publication; 2 a problem of perstack.toml
 usage or no key. Nothing was published with 2.`,
 		Example: `  perstack publish researcher --dry-run
   perstack publish @acme/researcher
-  perstack publish @acme/researcher --sign
+  perstack publish @acme/researcher --sign --readme README.md
   perstack publish @acme/researcher --sign=~/.ssh/release_ed25519 --tag next --yes
   perstack publish @acme/researcher --to oci://registry.example/acme/researcher
   perstack publish @acme/researcher --json`,
@@ -99,8 +108,12 @@ usage or no key. Nothing was published with 2.`,
 	cmd.Flags().StringVar(&opts.Sign, "sign", "", "sign with an SSH key: its path or fingerprint, after =, or the only one that you have")
 	cmd.Flags().Lookup("sign").NoOptDefVal = anyKey
 	cmd.Flags().StringArrayVar(&opts.Tags, "tag", nil, "tag of the new version, beside latest; can be repeated")
+	cmd.Flags().BoolVar(&opts.Private, "private", false, "let only your organization see the Expert, if it is new")
+	cmd.Flags().StringVar(&opts.Readme, "readme", "", "file in Markdown that the page of the Expert shows")
+	cmd.Flags().StringVar(&opts.License, "license", "", "license of the Expert, such as MIT")
+	cmd.Flags().StringVar(&opts.Repository, "repository", "", "address of the source")
 	cmd.Flags().StringVar(&opts.To, "to", "", "publish to this container registry: oci://host/repository, and :tag")
-	for _, flag := range []string{"tag", "to"} {
+	for _, flag := range []string{"tag", "to", "license", "repository"} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions); err != nil {
 			panic(err) // the flag is defined above
 		}
@@ -132,7 +145,11 @@ func (o *Options) run(ctx context.Context) (err error) {
 	if e == nil || err != nil {
 		return err
 	}
-	p, err := propose(s.Config, e)
+	about, err := o.about()
+	if err != nil {
+		return err
+	}
+	p, err := propose(s.Config, e, about)
 	if err != nil {
 		return err
 	}
@@ -200,7 +217,7 @@ func (o *Options) choose(ctx context.Context, s *published.Session) (e *expert.E
 
 // send publishes, and prints what others need to know.
 func (o *Options) send(ctx context.Context, r *published.Registry, p *proposal) error {
-	done, err := r.Client.Publish(ctx, p.request(o.Tags))
+	done, err := r.Client.Publish(ctx, o.request(p))
 	switch client.KindOf(err) {
 	case "":
 	case client.Network, client.Timeout:
@@ -241,8 +258,29 @@ func (o *Options) send(ctx context.Context, r *published.Registry, p *proposal) 
 }
 
 // request is what is sent.
-func (p *proposal) request(tags []string) api.Publish {
-	return api.Publish{Content: p.text, Signature: p.signature, Tags: tags}
+func (o *Options) request(p *proposal) api.Publish {
+	asked := api.Publish{Content: p.text, Signature: p.signature, Tags: o.Tags}
+	if o.Private {
+		asked.Visibility = api.Private
+	}
+	return asked
+}
+
+// maxReadme bounds the file for the page of an Expert, which is a part of its definition.
+const maxReadme = 256 << 10
+
+// about returns what flags say about the Expert, for its readers.
+func (o *Options) about() (about definition.Extensions, err error) {
+	about.License, about.Repository = o.License, o.Repository
+	if o.Readme == "" {
+		return about, nil
+	}
+	text, err := userfile.Read(o.Host.Path(o.Readme), maxReadme)
+	if err != nil {
+		return about, host.Usagef("--readme: %w", err)
+	}
+	about.Readme = string(text)
+	return about, nil
 }
 
 // show prints what is about to be published, for people.

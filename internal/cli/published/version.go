@@ -34,7 +34,9 @@ func (r *Registry) Package(ctx context.Context, name string) (*api.Package, erro
 	if err != nil {
 		return nil, err
 	}
-	p.Versions = slices.DeleteFunc(p.Versions, func(v api.Version) bool { return v.Status == api.Unpublished })
+	p.Versions = slices.DeleteFunc(p.Versions, func(v api.Version) bool {
+		return v.Status == api.Unpublished || !definition.IsVersion(v.Version) // nothing else can be published
+	})
 	return p, nil
 }
 

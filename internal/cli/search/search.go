@@ -132,9 +132,7 @@ func run(ctx context.Context, opts *Options) error {
 // choose returns the registry to ask: that of the first word, if it is a scope.
 func (o *Options) choose(r *host.Registries) (scopes.Decision, error) {
 	if scope, _, ok := strings.Cut(o.Text, "/"); o.Registry == "" && ok && strings.HasPrefix(scope, "@") {
-		if d, err := r.RegistryOf(scope + "/any"); err == nil {
-			return d, nil
-		}
+		return r.RegistryOf(scope + "/any") // no other one: the name could be a private one
 	}
 	return r.ChooseRegistry(o.Registry)
 }

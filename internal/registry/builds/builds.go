@@ -137,6 +137,14 @@ type claims struct {
 	Environment  string `json:"environment"`
 }
 
+// withoutRef cuts the branch or the tag off. Names of files can have an @, too.
+func withoutRef(path string) string {
+	if at := strings.LastIndex(path, "@refs/"); at >= 0 {
+		return path[:at]
+	}
+	return path
+}
+
 // build reads the claims. Of an issuer without ids of repositories, the subject identifies the build.
 func (c *claims) build(issuer, subject string) (server.Build, error) {
 	b := server.Build{Issuer: issuer, Repository: c.RepositoryID, Environment: c.Environment}
@@ -149,13 +157,13 @@ func (c *claims) build(issuer, subject string) (server.Build, error) {
 	switch {
 	case c.WorkflowRef != "":
 		// owner/name/.github/workflows/file.yml@refs/heads/main: the names can change, the file is meant.
-		path, _, _ := strings.Cut(c.WorkflowRef, "@")
+		path := withoutRef(c.WorkflowRef)
 		if parts := strings.SplitN(path, "/", 3); len(parts) == 3 {
 			b.Workflow = parts[2]
 		}
 	case c.ConfigRef != "":
 		// host/group/name//.gitlab-ci.yml@refs/heads/main
-		path, _, _ := strings.Cut(c.ConfigRef, "@")
+		path := withoutRef(c.ConfigRef)
 		_, b.Workflow, _ = strings.Cut(path, "//")
 	}
 	if b.Repository == "" {

@@ -162,7 +162,7 @@ func (b *builder) expert(d *definition.Definition) {
 }
 
 func (b *builder) skill(d *definition.Definition, name string, s definition.Skill, x definition.SkillExtensions) {
-	builtIn := name == expert.BaseSkill && s.Command == "npx" && s.PackageName == expert.BaseSkill
+	builtIn := s.IsBuiltIn(name)
 	switch {
 	case builtIn:
 		rights := expert.Skill{Pick: s.Pick, Omit: s.Omit}

@@ -60,7 +60,7 @@ func (c *Client) Audit(ctx context.Context, about string, progress func(read, si
 		return nil, c.contradiction(ctx, v, operation, string(signed), err)
 	}
 	r := &replay{hashes: map[int64]tlog.Hash{}, versions: map[string]string{}, tags: map[string]string{}, about: about}
-	for _, tile := range tlog.TilesOf(0, at.Size) {
+	for tile := range tlog.TilesOf(0, at.Size) {
 		if err := c.auditTile(ctx, v, r, tile); err != nil {
 			return nil, err
 		}

@@ -313,7 +313,7 @@ func (p *verification) policy(found *Resolution) error {
 		if err != nil {
 			return err
 		}
-		if e.Signer != "" && e.Index+1 > name.Signed {
+		if e.Signer != "" && (name.Signed == 0 || e.Index+1 < name.Signed) {
 			name.Signed, name.Version = e.Index+1, e.Definition.Version
 			p.names[name.Name] = name
 		}

@@ -46,6 +46,12 @@ type Skill struct {
 	Tools map[string]Tool `json:"tools,omitempty"` // interactive
 }
 
+// IsBuiltIn reports whether a skill is the base skill that is part of perstack, and nothing else that has its
+// name.
+func (s *Skill) IsBuiltIn(name string) bool {
+	return name == expert.BaseSkill && s.Type == expert.StdioSkill && s.Command == "npx" && s.PackageName == expert.BaseSkill && s.Endpoint == "" && len(s.Tools) == 0
+}
+
 // A Tool is a question that a model can ask the user.
 type Tool struct {
 	Description     string `json:"description,omitzero"`

@@ -124,7 +124,7 @@ func (d *Definition) TOML(name string) string {
 // writeSkill writes a skill. The base skill without a setting is that of every Expert.
 func (d *Definition) writeSkill(w *tableWriter, name, skill string) {
 	s, more := d.Skills[skill], d.Extensions.Skills[skill]
-	if skill == expert.BaseSkill && s.Command == "npx" && s.PackageName == expert.BaseSkill { // it is built in
+	if s.IsBuiltIn(skill) {
 		s.Command, s.PackageName = "", ""
 		if len(s.Pick)+len(s.Omit)+len(s.RequiredEnv) == 0 && s.Rule == "" && more.isZero() {
 			return

@@ -87,17 +87,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodGet {
 			return nil, &refusedError{to, "which is another origin"}
 		}
-		// The library sends the login of the registry to every token server that the registry names.
+		// The registry names its token server. It must not get the login for the registry: it can be anybody's.
+		// Nor its own login: the token for it would go to the registry, which could use it there.
 		r.Header.Del("Authorization")
-		if r.Response == nil { // no redirect: a token is asked for
-			login, err := t.source.login(r.Context(), to)
-			if err != nil {
-				return nil, err
-			}
-			if login.Username != "" || login.Password != "" {
-				r.SetBasicAuth(login.Username, login.Password)
-			}
-		}
 	}
 	if t.base == nil {
 		return nil, errors.New("no transport was handed in")

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -274,16 +275,10 @@ func (r *Resolver) online(ctx context.Context, g *group, pins map[string]Pin, fo
 	case err != nil:
 		return err
 	}
-	for _, exact := range sorted(g.asked.Experts) {
-		d, err := r.Decide(exact)
-		if err != nil {
+	for _, exact := range slices.Sorted(maps.Keys(g.asked.Experts)) {
+		if found.Decisions[exact], err = r.Decide(exact); err != nil {
 			return err
 		}
-		// An Expert of another scope could have been published here by anybody.
-		if d.Registry.URL != g.decision.Registry.URL {
-			return refuse(g.decision, client.Policy, "", "the answer has %s, which comes from %s", exact, d.Registry.URL)
-		}
-		found.Decisions[exact] = d
 	}
 	return nil
 }
@@ -308,7 +303,25 @@ func (r *Resolver) root(g *group, key string, pins map[string]Pin) (Root, error)
 	root.Closure = closure(e, from.Experts)
 	root.Card = cardOf(root.Closure)
 	root.Pin = Pin{Exact: exact, Digest: e.Digest, Registry: g.decision.Registry.URL, Index: e.Index, Signer: e.Signer, Card: root.Card.Hash()}
+	if err := r.checkScopes(g, &root); err != nil {
+		return root, err
+	}
 	return root, r.accept(g, &root)
+}
+
+// checkScopes refuses an Expert of a scope that is in another registry: anybody could have published it in
+// this one. What this machine has stored was verified, but not asked this question.
+func (r *Resolver) checkScopes(g *group, root *Root) error {
+	for _, e := range root.Closure {
+		d, err := r.Decide(e.Key)
+		if err != nil {
+			return err
+		}
+		if d.Registry.URL != g.decision.Registry.URL {
+			return refuse(g.decision, client.Policy, "", "the answer has %s, which comes from %s", e.Key, d.Registry.URL)
+		}
+	}
+	return nil
 }
 
 // closure is an Expert and all that it can reach, each once.
@@ -428,14 +441,6 @@ func host(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	name, _, _ := strings.Cut(rest, "/")
 	return name
-}
-
-func sorted[T any](m map[string]T) (keys []string) {
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // IsUnknownPin reports whether an error is about a pin that this machine cannot verify now.

@@ -37,6 +37,9 @@ func Check(d *definition.Definition, opts Options) error {
 	if size := len(d.Encode()); size > definition.MaxSize {
 		faults = append(faults, definition.Fault{Message: fmt.Sprintf("the definition has %d bytes, more than %d", size, definition.MaxSize), Hint: "shorten its texts"})
 	}
+	if size := len(d.Extensions.Readme); size > maxReadme {
+		faults = append(faults, definition.Fault{Field: "extensions.readme", Message: fmt.Sprintf("has %d bytes, more than %d", size, maxReadme), Hint: "shorten it"})
+	}
 	for field, text := range texts(d) {
 		if hidden := hiddenText(text); hidden != "" {
 			faults = append(faults, definition.Fault{Field: field, Message: "has " + hidden + ", which readers do not see and models do", Hint: "remove it"})
@@ -63,6 +66,9 @@ func unpinned(name string, s definition.Skill) bool {
 	key, err := expert.ParseKey(s.PackageName)
 	return err == nil && key.Version == ""
 }
+
+// maxReadme bounds the text for the page of an Expert, which is laid out for every reader.
+const maxReadme = 64 << 10
 
 // texts returns every text of a definition that a model or a person reads, by its field.
 func texts(d *definition.Definition) map[string]string {

@@ -51,6 +51,8 @@ type Policy struct {
 	// the user is told.
 	Strict        bool
 	MinReleaseAge time.Duration
+	// Private says that the user's key goes with every read.
+	Private bool
 }
 
 // A Decision is what holds for an Expert.
@@ -313,7 +315,7 @@ func (r *Rules) policy(scope string) (Policy, error) {
 			return Policy{}, err
 		}
 		p.Require, p.Strict, p.Keys = cmp.Or(s.Require, p.Require), s.Require != "", keys
-		p.MinReleaseAge = cmp.Or(s.MinReleaseAge, p.MinReleaseAge)
+		p.MinReleaseAge, p.Private = cmp.Or(s.MinReleaseAge, p.MinReleaseAge), s.Private
 	}
 	return p, nil
 }

@@ -56,7 +56,7 @@ func Operator() Actor { return Actor{operator: true} }
 
 // IsAdmin reports whether the actor manages the whole registry.
 func (a Actor) IsAdmin() bool {
-	return a.operator || a.OrgType == ServiceAdmin && slices.Contains(a.Scopes, Admin)
+	return a.operator || a.OrgType == ServiceAdmin && slices.Contains(a.Scopes, Admin) && len(a.Patterns) == 0
 }
 
 // manages returns why the actor does not manage an organization; nil if it does.

@@ -60,7 +60,7 @@ func testLog(t *testing.T, s *site) {
 	}
 	// Somebody else can compute the hash from the tiles, and follow the changes.
 	var leaves []string
-	for _, tile := range tlog.TilesOf(0, newer.Size) {
+	for tile := range tlog.TilesOf(0, newer.Size) {
 		data, err := s.Tile(t.Context(), tile)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/registry/api"
 )
 
 // reserved names cannot be published.
@@ -23,15 +25,18 @@ func (t *change) checkNewName(name, orgID string) error {
 	if slices.Contains(reserved, name) {
 		return badRequest("The name %s is reserved", name)
 	}
-	return t.each("SELECT name FROM experts WHERE org_id <> $1 AND name NOT LIKE '@%'", []any{orgID}, func(scan func(...any) error) error {
-		var other string
-		if err := scan(&other); err != nil {
+	return t.each("SELECT name, visibility FROM experts WHERE org_id <> $1 AND name NOT LIKE '@%'", []any{orgID}, func(scan func(...any) error) error {
+		var other, visibility string
+		if err := scan(&other, &visibility); err != nil {
 			return err
 		}
-		if alike(name, other) {
-			return badRequest("The name %s is too similar to %s, which belongs to another organization", name, other)
+		switch {
+		case !alike(name, other):
+			return nil
+		case visibility == api.Private: // its name is for its organization
+			return badRequest("The name %s is taken, or too similar to one that is", name)
 		}
-		return nil
+		return badRequest("The name %s is too similar to %s, which belongs to another organization", name, other)
 	})
 }
 

@@ -101,6 +101,11 @@ func (r *Registry) examine(by Actor, asked api.Publish, opts PublishOptions) (*p
 	if err := by.May(Publish, d.Name); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(asked.Tags, func(tag string) bool { return tag != latest }) {
+		if err := by.May(Tag, d.Name); err != nil { // it moves the tag away from another version
+			return nil, err
+		}
+	}
 	if err := r.checkName(by, d.Name); err != nil {
 		return nil, err
 	}
@@ -260,7 +265,13 @@ func (t *change) expertFor(p *publication) (owned, error) {
 	}
 	if known {
 		if o.orgID != p.by.OrgID {
+			if o.visibility == api.Private {
+				return o, badRequest("The name %s is taken, or too similar to one that is", p.d.Name)
+			}
 			return o, badRequest("Expert %s already exists", p.d.Name)
+		}
+		if p.asked.Visibility != "" && p.asked.Visibility != o.visibility {
+			return o, badRequest("Expert %s is %s, which cannot be changed", p.d.Name, o.visibility)
 		}
 		return o, nil
 	}

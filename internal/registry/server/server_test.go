@@ -158,6 +158,10 @@ func testPublishRefuses(t *testing.T, s *site) {
 			t.Errorf("%s: %s", name, reason(err))
 		}
 	}
+	asked := api.Publish{Content: content("@acme/lead", "1.1.0"), Visibility: api.Private}
+	if _, err := s.Publish(t.Context(), acme, asked, PublishOptions{}); reason(err) != "400 Expert @acme/lead is public, which cannot be changed" {
+		t.Errorf("private version of a public Expert: %s", reason(err))
+	}
 	before, err := s.Resolve(t.Context(), Actor{}, api.Resolve{Keys: []string{"@acme/lead"}})
 	if err != nil {
 		t.Fatal(err)

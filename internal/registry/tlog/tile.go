@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -93,11 +94,14 @@ func (t Tile) Hashes(hashes HashReader) ([]byte, error) {
 }
 
 // TilesOf returns the tiles that together have all leaves from number first on of a log of this size.
-func TilesOf(first, size int64) (all []Tile) {
-	for index := first / TileWidth; index*TileWidth < size; index++ {
-		all = append(all, Tile{Level: Entries, Index: index, Width: int(min(size-index*TileWidth, TileWidth))})
+func TilesOf(first, size int64) iter.Seq[Tile] {
+	return func(yield func(Tile) bool) {
+		for index := first / TileWidth; index*TileWidth < size; index++ {
+			if !yield(Tile{Level: Entries, Index: index, Width: int(min(size-index*TileWidth, TileWidth))}) {
+				return
+			}
+		}
 	}
-	return all
 }
 
 // EncodeEntries writes leaves as a tile has them: each after its length in two bytes.

@@ -284,7 +284,7 @@ func TestTiles(t *testing.T) {
 		log.append(t, fmt.Appendf(nil, "leaf %d\n", i))
 	}
 	var leaves [][]byte
-	for _, tile := range TilesOf(0, 600) {
+	for tile := range TilesOf(0, 600) {
 		if !tile.In(600) || tile.In(tile.Index*TileWidth+int64(tile.Width)-1) {
 			t.Errorf("%+v", tile)
 		}

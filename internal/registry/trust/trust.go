@@ -116,7 +116,7 @@ type Name struct {
 	Name string `json:"name"`
 	// Tags has the number of the newest leaf that set a tag.
 	Tags map[string]int64 `json:"tags,omitempty"`
-	// Signed is the number of the newest publication that had a signature, and one more; 0 if there was none.
+	// Signed is the number of the oldest publication that had a signature, and one more; 0 if there was none.
 	Signed  int64  `json:"signed,omitzero"`
 	Version string `json:"version,omitzero"` // of that one
 	// Digests are those of versions that a registry without a log has shown.
@@ -184,7 +184,7 @@ func (l *Log) Commit(ctx context.Context, c Commit) error {
 
 // add keeps the newest of two views of a name.
 func (n *Name) add(other Name) {
-	if other.Signed > n.Signed {
+	if other.Signed > 0 && (n.Signed == 0 || other.Signed < n.Signed) {
 		n.Signed, n.Version = other.Signed, other.Version
 	}
 	for tag, index := range other.Tags {

@@ -96,7 +96,7 @@ func TestNames(t *testing.T) {
 	}
 	got, err := l.Name("a")
 	want := Name{
-		Name: "a", Tags: map[string]int64{"stable": 7, "old": 1, "new": 9}, Signed: 5, Version: "1.1.0",
+		Name: "a", Tags: map[string]int64{"stable": 7, "old": 1, "new": 9}, Signed: 2, Version: "1.0.0",
 		Digests: map[string]string{"1.0.0": "x", "2.0.0": "z"},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {

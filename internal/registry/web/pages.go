@@ -32,7 +32,13 @@ type listing struct {
 	Owner   api.Organization
 }
 
+// maxSearch is how many characters a search can have, as in the API.
+const maxSearch = 256
+
 func (p *pages) home(ctx context.Context, search, after string) (found, error) {
+	if len(search) > maxSearch {
+		return found{}, &server.Error{Status: http.StatusBadRequest, Reason: "The search is too long"}
+	}
 	result, err := p.opts.Registry.Search(ctx, anyone, server.Search{Text: search, After: after, Take: pageSize, Newest: search == ""})
 	if err != nil {
 		return found{}, err
@@ -169,7 +175,11 @@ type comparison struct {
 	Before, After api.Version
 	Gained, Lost  []abilityGroup
 	Lines         []diffLine
+	Cut           bool // there are more lines
 }
+
+// maxLines is how many lines of a difference a page shows.
+const maxLines = 2000
 
 // A diffLine is a line of a difference. Kind is added, removed, place or same.
 type diffLine struct{ Kind, Text string }
@@ -188,7 +198,7 @@ func (p *pages) compare(ctx context.Context, name, before, after string) (found,
 	}
 	gained, lost := card.Compare(card.Of(a.closure), card.Of(b.closure))
 	data := comparison{Name: name, Before: a.expert.Version, After: b.expert.Version, Gained: groups(gained), Lost: groups(lost)}
-	data.Lines = diffLines(readable(a.closure[0]), readable(b.closure[0]))
+	data.Lines, data.Cut = diffLines(readable(a.closure[0]), readable(b.closure[0]))
 	return found{"compare", page{Title: name + " " + before + " and " + after, Data: &data}}, nil
 }
 
@@ -200,12 +210,15 @@ func readable(d *definition.Definition) []byte {
 	return []byte(without.TOML(d.Name) + "\n# instruction\n\n" + d.Instruction + "\n\n# readme\n\n" + d.Extensions.Readme + "\n")
 }
 
-func diffLines(before, after []byte) (lines []diffLine) {
+func diffLines(before, after []byte) (lines []diffLine, more bool) {
 	for line := range strings.Lines(textdiff.Hunks(before, after)) {
+		if len(lines) == maxLines {
+			return lines, true
+		}
 		kind := map[byte]string{'+': "added", '-': "removed", '@': "place"}[line[0]]
 		lines = append(lines, diffLine{cmp.Or(kind, "same"), strings.TrimSuffix(line, "\n")})
 	}
-	return lines
+	return lines, false
 }
 
 // A shownLog is the end of the log, or a part of it.

@@ -71,7 +71,7 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the database cannot be opened: %w", err)
 	}
-	pragmas := url.Values{"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)"}}
+	pragmas := url.Values{"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)", "secure_delete(ON)"}}
 	open := func(more url.Values, connections int) (*sql.DB, error) {
 		for key, values := range pragmas {
 			more[key] = append(more[key], values...)
