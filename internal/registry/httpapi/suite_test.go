@@ -33,6 +33,7 @@ var suite = []struct {
 	{"S2 encoded and decoded keys", testKeys},
 	{"S3 deletion", testDelete},
 	{"S4 latest in tags", testLatestInTags},
+	{"runtime in the payload", testRuntimeInPayload},
 	{"S5 tags", testTags},
 	{"S6 lists and names are always there", testShapes},
 	{"S7 minRuntimeVersion", testRuntimeVersion},

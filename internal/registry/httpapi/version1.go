@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
@@ -154,6 +155,7 @@ type create1 struct {
 	Skills            map[string]asked1 `json:"skills"`
 	Delegates         []string          `json:"delegates"`
 	Tags              []string          `json:"tags"`
+	Runtime           []string          `json:"runtime"`    // of some releases of the first generation
 	Visibility        string            `json:"visibility"` // not of the original
 }
 
@@ -172,6 +174,9 @@ type asked1 struct {
 	Tools       map[string]tool1 `json:"tools"`
 }
 
+// ownRuntime is the original's name of the runtime that is not the program of another maker.
+const ownRuntime = "perstack"
+
 // publish1 publishes a version, or says whether it could be.
 func (h *Handler) publish1(c *call) error {
 	var asked create1
@@ -180,6 +185,10 @@ func (h *Handler) publish1(c *call) error {
 	}
 	if _, ok := asked.Skills[expert.BaseSkill]; !ok {
 		return &server.Error{Status: http.StatusBadRequest, Reason: expert.BaseSkill + " is required"}
+	}
+	// A definition has no list of runtimes. The one that every client can have changes nothing.
+	if len(asked.Runtime) > 0 && !slices.Contains(asked.Runtime, ownRuntime) {
+		return invalid("runtime", "An Expert that cannot run on perstack cannot be published here")
 	}
 	d := asked.definition()
 	publish := api.Publish{Content: d.Encode(), Tags: asked.Tags, Visibility: asked.Visibility}

@@ -120,6 +120,15 @@ func testLatestInTags(t *testing.T, s *site) {
 	}
 }
 
+// Some releases of the first generation send the runtimes of an Expert, by default their own.
+func testRuntimeInPayload(t *testing.T, s *site) {
+	key := s.Key("acme", "team")
+	s.create(key, payload("@acme/researcher", "1.0.0", object{"runtime": []string{"perstack"}})).want("200")
+	s.create(key, payload("@acme/researcher", "1.1.0", object{"runtime": []string{"cursor", "perstack"}})).want("200")
+	s.create(key, payload("@acme/researcher", "1.2.0", object{"runtime": []string{}})).want("200")
+	s.create(key, payload("@acme/researcher", "1.3.0", object{"runtime": []string{"cursor"}})).want("422 Validation Failed: An Expert that cannot run on perstack cannot be published here")
+}
+
 // S6: a client finds every list, and the name of each interactive tool.
 func testShapes(t *testing.T, s *site) {
 	key := s.Key("acme", "team")

@@ -113,6 +113,9 @@ func (c Components) inModules(path string) string {
 	return filepath.Join(c.tools, "npm", "node_modules", filepath.FromSlash(path))
 }
 
+// Modules is where the packages are, for scripts of tests that use one of them.
+func (c Components) Modules() string { return c.inModules("") }
+
 // Script is the program of a server, to be run by Node.
 func (c Components) Script(server string) string { return c.inModules(server + "/dist/index.js") }
 
