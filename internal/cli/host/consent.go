@@ -332,7 +332,11 @@ func (q *Question) hint(list []consent.Request) string {
 	if len(flags) > 0 {
 		hints = append(hints, "say it yourself with "+wording.And(flags)+", which --yes does not cover")
 	}
-	text := "if you trust the project, " + strings.Join(hints, ", and ")
+	trusted := "the project"
+	if slices.Equal(kinds, []string{string(manifest.RequestPublished)}) {
+		trusted = "the Expert"
+	}
+	text := "if you trust " + trusted + ", " + strings.Join(hints, ", and ")
 	if path := q.Host.UserConfigPath(); path != "" {
 		text += fmt.Sprintf("; or allow %s in %s", wording.And(kinds), terminal.CleanLine(path))
 	}

@@ -99,7 +99,11 @@ func (s *said) versions(out *strings.Builder) {
 // abilities writes each ability with the Experts that have it.
 func abilities(out *strings.Builder, before string, all []card.Ability) {
 	for _, a := range all {
-		fmt.Fprintf(out, "%s%-13s %s (%s)\n", before, a.Kind, terminal.RevealLine(a.Text), terminal.RevealLine(strings.Join(a.Experts, ", ")))
+		fmt.Fprintf(out, "%s%-13s %s", before, a.Kind, terminal.RevealLine(a.Text))
+		if a.Kind != card.Delegate { // a delegate is its own
+			fmt.Fprintf(out, " (%s)", terminal.RevealLine(strings.Join(a.Experts, ", ")))
+		}
+		fmt.Fprintln(out)
 	}
 	if len(all) == 0 {
 		fmt.Fprintf(out, "%snothing\n", before)

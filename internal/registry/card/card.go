@@ -18,7 +18,6 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/definition"
-	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 )
 
 // A Kind is a kind of abilities.
@@ -30,7 +29,7 @@ const (
 	Server       Kind = "server"       // a remote server that gets the arguments of calls
 	Variable     Kind = "variable"     // of the environment, handed to a skill
 	Host         Kind = "host"         // that a skill can reach
-	Tool         Kind = "tool"         // of the base skill
+	Tool         Kind = "tool"         // of the base skill, or what several of them do
 	ProviderTool Kind = "providerTool" // run by the provider of the model
 	Question     Kind = "question"     // that the user is asked
 	Delegate     Kind = "delegate"
@@ -165,11 +164,8 @@ func (b *builder) skill(d *definition.Definition, name string, s definition.Skil
 	builtIn := s.IsBuiltIn(name)
 	switch {
 	case builtIn:
-		rights := expert.Skill{Pick: s.Pick, Omit: s.Omit}
-		for _, tool := range prompt.Names() {
-			if rights.Offers(tool) {
-				b.add(d, Tool, tool)
-			}
+		for _, ability := range toolAbilities(expert.Skill{Pick: s.Pick, Omit: s.Omit}) {
+			b.add(d, Tool, ability)
 		}
 	case s.Type == expert.StdioSkill:
 		b.add(d, Package, s.Command+" "+s.PackageName)
