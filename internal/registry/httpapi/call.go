@@ -32,6 +32,10 @@ type call struct {
 	address netip.Addr
 	by      server.Actor
 	began   time.Time
+
+	taken   []allowance // from the limits, for a change
+	hasSlot bool        // of those for heavy routes
+	unread  int64       // bytes of the answer that count until they are sent
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -165,9 +169,21 @@ type recorder struct {
 
 	status int
 	bytes  int64
+
+	// begin is asked once before the answer of a heavy route is sent; nil for others.
+	begin   func(length int64) bool
+	refused bool // because of it
 }
 
 func (w *recorder) WriteHeader(status int) {
+	if begin := w.begin; begin != nil {
+		w.begin = nil
+		length, err := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+		if err == nil && !begin(length) {
+			w.refuse()
+			return
+		}
+	}
 	if w.status == 0 {
 		w.status = status
 	}
@@ -175,6 +191,9 @@ func (w *recorder) WriteHeader(status int) {
 }
 
 func (w *recorder) Write(data []byte) (int, error) {
+	if w.refused {
+		return len(data), nil
+	}
 	n, err := w.ResponseWriter.Write(data)
 	w.bytes += int64(n)
 	return n, err

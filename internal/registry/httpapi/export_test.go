@@ -14,3 +14,10 @@ func PatternOf(r *http.Request) string {
 	}
 	return ""
 }
+
+// Exhaust leaves nothing of the budget for large answers that are being sent, and returns what gives it back.
+func (h *Handler) Exhaust() (undo func()) {
+	all := h.unread.left
+	h.unread.take(all)
+	return func() { h.unread.giveBack(all) }
+}

@@ -47,6 +47,8 @@ type Options struct {
 	// RequestTimeout is how long a request and its answer can take, and BodyTimeout how long its body; 0 is
 	// 30 and 20 seconds.
 	RequestTimeout, BodyTimeout time.Duration
+	// Heavy is how many answers with much in them are made at once: resolved Experts, lists and pages. 0 is 8.
+	Heavy int
 }
 
 // A Handler answers the requests of a registry.
@@ -55,6 +57,8 @@ type Handler struct {
 	routes  []*route
 	ledger  *ledger
 	metrics *metrics
+	slots   chan struct{} // of requests of heavy routes
+	unread  *budget       // of large answers that are being sent
 }
 
 // The usual timeouts.
@@ -74,7 +78,13 @@ func New(opts Options) (*Handler, error) {
 	if opts.BodyTimeout <= 0 {
 		opts.BodyTimeout = defaultBodyTimeout
 	}
-	h := &Handler{opts: opts, ledger: &ledger{buckets: map[string]*bucket{}}, metrics: newMetrics()}
+	if opts.Heavy <= 0 {
+		opts.Heavy = defaultHeavy
+	}
+	h := &Handler{
+		opts: opts, ledger: &ledger{buckets: map[string]*bucket{}}, metrics: newMetrics(),
+		slots: make(chan struct{}, opts.Heavy), unread: &budget{left: maxUnread},
+	}
 	h.routes = h.table()
 	return h, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ type Limits struct {
 	ReadsPerMinute    int // of an address without a key
 	ReadsPerHour      int // of an address without a key
 	KeyReadsPerMinute int // of a key
-	PublishesPerHour  int // of an organization, with all other changes
+	PublishesPerHour  int // of an organization, with all other changes; as many of a key can be refused
 	PublishesPerDay   int // of an organization, with all other changes
 	ReportsPerHour    int // of an address
 	// FailuresPerMinute is how often an address can present a key that is not good. Then it is refused for a
@@ -45,6 +46,7 @@ const maxClients = 100_000
 // A bucket is what one client has left of one limit.
 type bucket struct {
 	limiter *rate.Limiter
+	given   int // that were given back
 	used    time.Time
 	until   time.Time // refused until then
 }
@@ -70,11 +72,24 @@ func (l *ledger) take(a allowance, now time.Time) (left int, wait time.Duration)
 	if now.Before(b.until) {
 		return 0, b.until.Sub(now)
 	}
+	if b.given > 0 {
+		b.given--
+		return int(b.limiter.TokensAt(now)) + b.given, 0
+	}
 	if !b.limiter.AllowN(now, 1) {
 		missing := 1 - b.limiter.TokensAt(now)
 		return 0, time.Duration(math.Ceil(missing*a.per.Seconds()/float64(a.most))) * time.Second
 	}
 	return int(b.limiter.TokensAt(now)), 0
+}
+
+// giveBack undoes a take.
+func (l *ledger) giveBack(a allowance) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.buckets[a.name]; b != nil && b.given < a.most {
+		b.given++
+	}
 }
 
 // refused returns how long a client is still locked out.
@@ -173,10 +188,11 @@ func (c *call) limit() error {
 	case c.route.effect == free:
 	case c.route.effect == reports:
 		all = []allowance{{"reports " + who, time.Hour, limits.ReportsPerHour}}
-	case c.route.effect != reads && c.by.OrgID != "":
+	case c.route.effect != reads && !c.route.urgent && c.by.OrgID != "":
 		all = []allowance{
 			{"changes an hour " + c.by.OrgID, time.Hour, limits.PublishesPerHour},
 			{"changes a day " + c.by.OrgID, 24 * time.Hour, limits.PublishesPerDay},
+			{"refused changes " + c.by.KeyID, time.Hour, limits.PublishesPerHour},
 		}
 	case c.by.OrgID != "":
 		all = []allowance{{"key " + c.by.KeyID, time.Minute, limits.KeyReadsPerMinute}}
@@ -189,13 +205,29 @@ func (c *call) limit() error {
 		}
 		left, wait := c.h.ledger.take(a, c.began)
 		if wait > 0 {
+			for _, before := range c.taken {
+				c.h.ledger.giveBack(before)
+			}
 			return c.tooMany(a, wait)
+		}
+		if c.route.effect == changes || c.route.effect == publishes {
+			c.taken = append(c.taken, a)
 		}
 		if i == 0 {
 			c.tell(a, left, time.Duration(float64(a.per)/float64(a.most)*float64(a.most-left)))
 		}
 	}
 	return nil
+}
+
+// settle decides what a change counts for when it has an outcome: for the organization if it was made, for the
+// key if it was refused. A key that may do nothing must not use up what its organization can do.
+func (c *call) settle(err error) {
+	for _, a := range c.taken {
+		if ofKey := strings.HasPrefix(a.name, "refused changes "); ofKey == (err == nil) {
+			c.h.ledger.giveBack(a)
+		}
+	}
 }
 
 // tell says what is left of an allowance.

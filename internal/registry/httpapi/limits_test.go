@@ -73,6 +73,27 @@ func TestPublishLimits(t *testing.T) {
 	s.publish(first, "@acme/a@1.0.3")
 }
 
+// A key that may not publish uses up what it has, not what its organization has. A key can always be revoked.
+func TestRefusedChanges(t *testing.T) {
+	s := limited(t, httpapi.Limits{PublishesPerHour: 3, PublishesPerDay: 3})
+	owner := s.Key("acme", "team")
+	org := "acme"
+	reader, err := s.Core.CreateKey(t.Context(), server.Operator(), api.CreateKey{Organization: org, Scopes: []string{"read"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.create(reader.Token, payload("@acme/a", "1.0.0", nil)).want("401 Unauthorized: Failed to authenticate")
+	}
+	s.create(reader.Token, payload("@acme/a", "1.0.0", nil)).wantPrefix("429 Too Many Requests")
+	s.create(owner, "not JSON").wantPrefix("422 ") // it counts for the key
+	for _, version := range []string{"1.0.0", "1.0.1", "1.0.2"} {
+		s.publish(owner, "@acme/a@"+version)
+	}
+	s.create(owner, payload("@acme/a", "1.0.3", nil)).wantPrefix("429 Too Many Requests")
+	s.send(request{method: http.MethodDelete, path: api.V2 + "/keys/" + reader.Key.ID, key: owner}).want("200")
+}
+
 // An organization takes a number of new names a day; new versions are not among them.
 func TestNewNames(t *testing.T) {
 	s := newSite(t, realregistry.Options{Core: func(o *server.Options) { o.NewNamesPerDay = 2 }})

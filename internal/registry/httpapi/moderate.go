@@ -21,7 +21,7 @@ func (h *Handler) moderation() []*route {
 		{method: http.MethodPost, pattern: api.V2 + "/experts/{key}/quarantine", effect: changes, do: h.quarantine},
 		{method: http.MethodDelete, pattern: api.V2 + "/experts/{key}/quarantine", effect: changes, do: h.release},
 		{method: http.MethodGet, pattern: api.V2 + "/experts/{name}/stats", effect: reads, do: h.stats},
-		{method: http.MethodGet, pattern: api.V2 + "/audit", effect: reads, do: h.audit},
+		{method: http.MethodGet, pattern: api.V2 + "/audit", effect: reads, heavy: true, do: h.audit},
 	}
 }
 

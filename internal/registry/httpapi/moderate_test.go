@@ -125,7 +125,7 @@ func TestTrustedPublishing(t *testing.T) {
 	s.send(request{http.MethodPost, api.V2 + "/bindings", owner, object{"issuer": from.URL, "repository": "123", "workflow": ".github/workflows/release.yml", "pattern": "@acme/web*"}, nil}).read(&made)
 	claims := map[string]any{"repository_id": "123", "workflow_ref": "acme/web/.github/workflows/release.yml@refs/heads/main"}
 	exchange := func(token string) answer {
-		return s.send(request{http.MethodPost, api.V1 + "/auth/oidc", "", object{"token": token}, nil})
+		return s.send(request{http.MethodPost, api.V1 + "/auth/oidc", "", object{"token": token, "organization": "acme"}, nil})
 	}
 	var key api.CreatedKey
 	exchange(from.Token(t, audience, claims)).read(&key)
@@ -167,5 +167,5 @@ func TestTrustedPublishing(t *testing.T) {
 	claims["workflow_ref"] = "acme/web/.github/workflows/release.yml@refs/heads/main"
 	exchange(from.Token(t, audience, claims)).want(refused)
 	plain := newSite(t, realregistry.Options{})
-	plain.send(request{http.MethodPost, api.V1 + "/auth/oidc", "", object{"token": "x"}, nil}).want("404 Not Found: The registry trusts no issuer of tokens")
+	plain.send(request{http.MethodPost, api.V1 + "/auth/oidc", "", object{"token": "x", "organization": "acme"}, nil}).want("404 Not Found: The registry trusts no issuer of tokens")
 }

@@ -25,6 +25,8 @@ type route struct {
 	pattern string // segments; {key} and {name} can be two of them, {rest...} takes all that follow
 	effect  effect
 	do      func(*call) error
+	heavy   bool // its answers can be large, so a few are made at once
+	urgent  bool // a change that never waits for others of its organization
 
 	segments []string
 }

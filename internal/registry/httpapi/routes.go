@@ -33,17 +33,17 @@ func (h *Handler) table() []*route {
 // version2 lists the routes of our API.
 func (h *Handler) version2() []*route {
 	return []*route{
-		{method: http.MethodPost, pattern: api.V2 + "/resolve", effect: reads, do: h.resolve},
-		{method: http.MethodGet, pattern: api.V2 + "/experts", effect: reads, do: h.search},
+		{method: http.MethodPost, pattern: api.V2 + "/resolve", effect: reads, heavy: true, do: h.resolve},
+		{method: http.MethodGet, pattern: api.V2 + "/experts", effect: reads, heavy: true, do: h.search},
 		{method: http.MethodPost, pattern: api.V2 + "/experts", effect: publishes, do: h.publish},
-		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}", effect: reads, do: h.expertPackage},
-		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}/content", effect: reads, do: h.content},
+		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}", effect: reads, heavy: true, do: h.expertPackage},
+		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}/content", effect: reads, heavy: true, do: h.content},
 		{method: http.MethodDelete, pattern: api.V2 + "/experts/{key}", effect: changes, do: h.unpublish},
 		{method: http.MethodPost, pattern: api.V2 + "/experts/{key}/status", effect: changes, do: h.setStatus},
 		{method: http.MethodPut, pattern: api.V2 + "/experts/{name}/tags/{tag}", effect: changes, do: h.setTag},
 		{method: http.MethodDelete, pattern: api.V2 + "/experts/{name}/tags/{tag}", effect: changes, do: h.removeTag},
 		{method: http.MethodPost, pattern: api.V2 + "/experts/{name}/transfer", effect: changes, do: h.transfer},
-		{method: http.MethodGet, pattern: api.V2 + "/index/{name}", effect: reads, do: h.index},
+		{method: http.MethodGet, pattern: api.V2 + "/index/{name}", effect: reads, heavy: true, do: h.index},
 		{method: http.MethodGet, pattern: api.V2 + "/changes", effect: reads, do: h.changes},
 		{method: http.MethodGet, pattern: api.V2 + "/whoami", effect: reads, do: h.whoami},
 		{method: http.MethodGet, pattern: api.V2 + "/orgs", effect: reads, do: h.organizations},
@@ -51,7 +51,7 @@ func (h *Handler) version2() []*route {
 		{method: http.MethodPut, pattern: api.V2 + "/orgs/{org}/policy", effect: changes, do: h.setPolicy},
 		{method: http.MethodGet, pattern: api.V2 + "/keys", effect: reads, do: h.keys},
 		{method: http.MethodPost, pattern: api.V2 + "/keys", effect: changes, do: h.createKey},
-		{method: http.MethodDelete, pattern: api.V2 + "/keys/{id}", effect: changes, do: h.revokeKey},
+		{method: http.MethodDelete, pattern: api.V2 + "/keys/{id}", effect: changes, urgent: true, do: h.revokeKey},
 	}
 }
 

@@ -61,11 +61,19 @@ func (h *Handler) serve(c *call) error {
 	if err := c.limit(); err != nil {
 		return err
 	}
-	return found.do(c)
+	if found.heavy {
+		if err := c.enter(); err != nil {
+			return err
+		}
+		defer c.leave()
+	}
+	err := found.do(c)
+	c.settle(err)
+	return err
 }
 
 // pages is the route of everything that is not for programs.
-var pages = route{method: http.MethodGet, pattern: "/{page}", effect: reads, do: func(c *call) error {
+var pages = route{method: http.MethodGet, pattern: "/{page}", effect: reads, heavy: true, do: func(c *call) error {
 	c.h.opts.Pages.ServeHTTP(c.w, c.r)
 	return nil
 }}

@@ -171,20 +171,16 @@ func newSkill1(name string, s definition.Skill) any {
 }
 
 // newDigest1 makes an entry of the list of versions.
-func newDigest1(rec *server.Record) (*digest1, error) {
+func newDigest1(rec *server.Record) *digest1 {
 	e := &digest1{
 		Type: "expertDigest", ID: rec.ID, Key: rec.Key(), Name: rec.Name, Version: rec.Version.Version, MinRuntimeVersion: runtimeVersion,
 		Description: "The version is withheld by an administrator", Tags: notNil(rec.Tags), Owner: newOwner1(rec),
 		CreatedAt: time1(rec.PublishedAt), UpdatedAt: time1(rec.UpdatedAt), Status: status1(rec.Status), Digest: rec.Digest,
 	}
-	if rec.Content != nil {
-		d, err := definition.Parse(rec.Content)
-		if err != nil {
-			return nil, err
-		}
-		e.Description = d.Description
+	if rec.Status != api.Quarantined {
+		e.Description = rec.Description
 	}
-	return e, nil
+	return e
 }
 
 // status1 is a status that the original clients know.

@@ -26,11 +26,12 @@ func (h *Handler) trusted() []*route {
 	}
 }
 
-// exchange1 asks for a key in exchange for a token of a build. The name of an Expert chooses between several
-// bindings.
+// exchange1 asks for a key of an organization in exchange for a token of a build. The name of an Expert chooses
+// between several bindings.
 type exchange1 struct {
-	Token string `json:"token"`
-	Name  string `json:"name,omitzero"`
+	Token        string `json:"token"`
+	Organization string `json:"organization"`
+	Name         string `json:"name,omitzero"`
 }
 
 // exchange gives a build a key for minutes.
@@ -55,7 +56,7 @@ func (h *Handler) exchange(c *call) error {
 		c.countFailure()
 		return unauthenticated()
 	}
-	made, err := h.opts.Registry.TrustedKey(c.ctx(), build, asked.Name, c.address.String())
+	made, err := h.opts.Registry.TrustedKey(c.ctx(), build, asked.Organization, asked.Name, c.address.String())
 	if err != nil {
 		if isStatus(err, http.StatusUnauthorized) {
 			h.opts.Logger.WarnContext(c.ctx(), "no binding fits a build", "request", c.id, "issuer", build.Issuer, "repository", build.Repository, "workflow", build.Workflow, "environment", build.Environment)

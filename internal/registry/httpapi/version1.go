@@ -15,13 +15,13 @@ import (
 // do not expect the way it is, so their forms are written out in shapes.go.
 func (h *Handler) version1() []*route {
 	return []*route{
-		{method: http.MethodGet, pattern: api.V1 + "/experts", effect: reads, do: h.list1},
+		{method: http.MethodGet, pattern: api.V1 + "/experts", effect: reads, heavy: true, do: h.list1},
 		{method: http.MethodPost, pattern: api.V1 + "/experts", effect: publishes, do: h.publish1},
-		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}", effect: reads, do: h.get1},
+		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}", effect: reads, heavy: true, do: h.get1},
 		{method: http.MethodPost, pattern: api.V1 + "/experts/{key}", effect: changes, do: h.update1},
 		{method: http.MethodDelete, pattern: api.V1 + "/experts/{key}", effect: changes, do: h.unpublish},
-		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}/versions", effect: reads, do: h.versions1},
-		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}/content", effect: reads, do: h.content},
+		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}/versions", effect: reads, heavy: true, do: h.versions1},
+		{method: http.MethodGet, pattern: api.V1 + "/experts/{key}/content", effect: reads, heavy: true, do: h.content},
 	}
 }
 
@@ -135,11 +135,7 @@ func (h *Handler) versions1(c *call) error {
 	var answer versionList1
 	answer.Data.Latest, answer.Data.Versions = latest, []*digest1{}
 	for i := range found {
-		d, err := newDigest1(&found[i])
-		if err != nil {
-			return err
-		}
-		answer.Data.Versions = append(answer.Data.Versions, d)
+		answer.Data.Versions = append(answer.Data.Versions, newDigest1(&found[i]))
 	}
 	answer.Meta.Total = len(answer.Data.Versions)
 	return c.json(answer)

@@ -33,10 +33,6 @@ func (h *Handler) resolve(c *call) error {
 // publish publishes a version, or says whether it could be.
 func (h *Handler) publish(c *call) error {
 	opts := server.PublishOptions{Digest: c.r.Header.Get(api.DigestHeader), RepeatKey: c.r.Header.Get(api.IdempotencyHeader)}
-	const longest = 255
-	if len(opts.RepeatKey) > longest {
-		return invalid(api.IdempotencyHeader, "the idempotency key is too long")
-	}
 	var err error
 	if opts.From, err = c.number("from", 0, 0, math.MaxInt64); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Scope is something that a key can do.
@@ -43,6 +44,9 @@ type Actor struct {
 	KeyKind  string // key, or oidc for one that a build got for a token
 	Scopes   []Scope
 	Patterns []string // of names; empty is all
+	Networks []string // where the key can be used from; empty is everywhere
+	// ExpiresAt is the end of the key; zero if there is none.
+	ExpiresAt time.Time
 
 	Address   string // where the request came from, for the audit trail
 	RequestID string

@@ -38,7 +38,7 @@ func (r *Registry) Authenticate(ctx context.Context, text string, from netip.Add
 			return Actor{}, err
 		}
 	}
-	a := Actor{OrgID: k.org.ID, OrgName: k.org.Name, OrgType: k.org.Type, KeyID: k.ID, KeyKind: k.kind, Patterns: k.Patterns, Address: from.String()}
+	a := Actor{OrgID: k.org.ID, OrgName: k.org.Name, OrgType: k.org.Type, KeyID: k.ID, KeyKind: k.kind, Patterns: k.Patterns, Networks: k.Networks, ExpiresAt: k.ExpiresAt, Address: from.String()}
 	for _, s := range k.Scopes {
 		a.Scopes = append(a.Scopes, Scope(s))
 	}

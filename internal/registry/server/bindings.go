@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/perstack-go/perstack/internal/registry/api"
 )
@@ -26,7 +25,7 @@ type Build struct {
 // not exist yet.
 func (r *Registry) CreateBinding(ctx context.Context, by Actor, asked api.Binding) (made api.Binding, err error) {
 	for _, text := range []string{asked.Issuer, asked.Repository, asked.Workflow, asked.Environment} {
-		if len(text) > 512 || !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\n") {
+		if !isLine(text, 512) {
 			return made, invalid(errors.New("what identifies a build is one line of at most 512 bytes"))
 		}
 	}
@@ -35,6 +34,8 @@ func (r *Registry) CreateBinding(ctx context.Context, by Actor, asked api.Bindin
 		return made, invalid(fmt.Errorf("%q is not an issuer; write its https:// address", asked.Issuer))
 	case asked.Repository == "":
 		return made, invalid(errors.New("a binding needs the id of a repository"))
+	case asked.Pattern == "*":
+		return made, invalid(errors.New("the pattern * has every name; write a name, or a beginning of names and *"))
 	case !validPattern(asked.Pattern):
 		return made, invalid(fmt.Errorf("%q is not a pattern of names; write a name, or @scope/*", asked.Pattern))
 	}
@@ -111,12 +112,16 @@ func (r *Registry) RemoveBinding(ctx context.Context, by Actor, id string) error
 	})
 }
 
-// TrustedKey gives a build a key for 15 minutes, with which it can publish the Experts that a binding names.
+// TrustedKey gives a build a key for 15 minutes, with which it can publish the Experts that a binding of an
+// organization names. Other organizations can have bindings for the same repository, and theirs never count.
 // With several bindings, the name of the Expert chooses one.
-func (r *Registry) TrustedKey(ctx context.Context, build Build, name, from string) (made api.CreatedKey, err error) {
+func (r *Registry) TrustedKey(ctx context.Context, build Build, org, name, from string) (made api.CreatedKey, err error) {
+	if org == "" {
+		return made, &Error{Status: invalidStatus, Field: "organization", Reason: "The organization to publish for is missing"}
+	}
 	err = r.update(ctx, func(t *change) error {
-		all, err := t.bindingsWhere("b.issuer = $1 AND b.repository = $2 AND (b.workflow = '' OR b.workflow = $3) AND (b.environment = '' OR b.environment = $4)",
-			build.Issuer, build.Repository, build.Workflow, build.Environment)
+		all, err := t.bindingsWhere("o.name = $1 AND b.issuer = $2 AND b.repository = $3 AND (b.workflow = '' OR b.workflow = $4) AND (b.environment = '' OR b.environment = $5)",
+			org, build.Issuer, build.Repository, build.Workflow, build.Environment)
 		if err != nil {
 			return err
 		}

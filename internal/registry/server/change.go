@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A look is one state of the registry, which is read.
@@ -50,13 +52,29 @@ func (r *Registry) update(ctx context.Context, do func(*change) error) error {
 	})
 }
 
+// storable refuses texts that not every database can keep. They come from clients.
+func storable(args []any) error {
+	for _, value := range args {
+		if text, ok := value.(string); ok && (!utf8.ValidString(text) || strings.Contains(text, "\x00")) {
+			return invalid(errors.New("a text has the character U+0000, or is not UTF-8"))
+		}
+	}
+	return nil
+}
+
 func (l *look) exec(query string, args ...any) error {
+	if err := storable(args); err != nil {
+		return err
+	}
 	_, err := l.tx.ExecContext(l.ctx, query, args...)
 	return err
 }
 
 // one reads one row, and reports whether there is one.
 func (l *look) one(query string, args []any, into ...any) (bool, error) {
+	if err := storable(args); err != nil {
+		return false, err
+	}
 	err := l.tx.QueryRowContext(l.ctx, query, args...).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -66,6 +84,9 @@ func (l *look) one(query string, args []any, into ...any) (bool, error) {
 
 // each calls row for every row.
 func (l *look) each(query string, args []any, row func(scan func(...any) error) error) error {
+	if err := storable(args); err != nil {
+		return err
+	}
 	rows, err := l.tx.QueryContext(l.ctx, query, args...)
 	if err != nil {
 		return err

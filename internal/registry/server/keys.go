@@ -44,6 +44,9 @@ func (r *Registry) CreateKey(ctx context.Context, by Actor, asked api.CreateKey)
 		if err != nil {
 			return err
 		}
+		if k, err = t.inherit(by, k, asked.Days); err != nil {
+			return err
+		}
 		made.Token, made.Key, err = t.createKey(by, org, k)
 		return err
 	})
@@ -56,7 +59,7 @@ func (r *Registry) CreateKey(ctx context.Context, by Actor, asked api.CreateKey)
 // checkKey holds a key to the rules.
 func checkKey(asked api.CreateKey) (k newKey, err error) {
 	k = newKey{name: asked.Name, kind: keyKind, patterns: asked.Patterns, lifetime: time.Duration(asked.Days) * 24 * time.Hour}
-	if len(asked.Name) > 255 || strings.ContainsFunc(asked.Name, func(r rune) bool { return r < ' ' }) {
+	if !isLine(asked.Name, 255) {
 		return k, invalid(fmt.Errorf("the name of a key is one line of at most 255 bytes"))
 	}
 	for _, scope := range asked.Scopes {
@@ -91,6 +94,36 @@ func checkKey(asked api.CreateKey) (k newKey, err error) {
 		return k, invalid(fmt.Errorf("a key with these scopes can be valid for 1 to %d days", int(longest.Hours()/24)))
 	}
 	return k, nil
+}
+
+// inherit bounds a key by the one that asks for it: a stolen key must not become one that is valid longer, or
+// in more places. A key that is limited to names makes none.
+func (t *change) inherit(by Actor, k newKey, days int) (newKey, error) {
+	if len(k.networks) == 0 {
+		k.networks = by.Networks
+	}
+	for _, text := range k.networks {
+		if len(by.Networks) > 0 && !slices.ContainsFunc(by.Networks, func(outer string) bool { return covers(outer, text) }) {
+			return k, invalid(fmt.Errorf("the network %s is not in those of the key that asks: %s", text, strings.Join(by.Networks, ", ")))
+		}
+	}
+	if by.ExpiresAt.IsZero() || !t.at.Add(k.lifetime).After(by.ExpiresAt) {
+		return k, nil
+	}
+	if days > 0 {
+		e := invalid(fmt.Errorf("the key that asks is valid until %s, and another one cannot be valid longer", by.ExpiresAt.UTC().Format(time.RFC3339)))
+		e.Hint = "ask for fewer days, or ask the operator of the registry for a key"
+		return k, e
+	}
+	k.lifetime = by.ExpiresAt.Sub(t.at)
+	return k, nil
+}
+
+// covers reports whether a network has another one in it.
+func covers(outer, inner string) bool {
+	o, err := netip.ParsePrefix(outer)
+	i, innerErr := netip.ParsePrefix(inner)
+	return err == nil && innerErr == nil && o.Bits() <= i.Bits() && o.Contains(i.Addr())
 }
 
 // validPattern reports whether a pattern is a name, or a beginning of names and *.

@@ -33,7 +33,7 @@ func testKeys(t *testing.T, s *site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Actor{OrgID: acme.OrgID, OrgName: "acme", OrgType: Team, KeyID: strings.Split(token, "_")[2], KeyKind: "key", Scopes: []Scope{Read, Publish}, Patterns: []string{"@acme/*"}, Address: "192.0.2.7"}
+	want := Actor{OrgID: acme.OrgID, OrgName: "acme", OrgType: Team, KeyID: strings.Split(token, "_")[2], KeyKind: "key", Scopes: []Scope{Read, Publish}, Patterns: []string{"@acme/*"}, Networks: []string{"192.0.2.0/24"}, ExpiresAt: s.time.Add(7 * 24 * time.Hour), Address: "192.0.2.7"}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Actor{})); diff != "" {
 		t.Error(diff)
 	}
@@ -144,6 +144,36 @@ func testKeyRules(t *testing.T, s *site) {
 	}
 	if all, err = s.Keys(t.Context(), Operator(), "acme"); err != nil || len(all) != 3 {
 		t.Errorf("%d keys: %v", len(all), err)
+	}
+}
+
+// A key that another one makes is valid where that one is, and no longer.
+func testKeysOfKeys(t *testing.T, s *site) {
+	s.org("acme", Team)
+	owner, err := s.Authenticate(t.Context(), s.key("acme", api.CreateKey{Scopes: []string{"admin"}, Networks: []string{"192.0.2.0/24"}, Days: 5}), somewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := []string{"read"}
+	for name, c := range map[string]struct {
+		asked api.CreateKey
+		want  string
+	}{
+		"longer":          {api.CreateKey{Scopes: read, Days: 6}, "422 the key that asks is valid until 2026-01-07T03:04:05Z"},
+		"another network": {api.CreateKey{Scopes: read, Networks: []string{"198.51.100.0/24"}}, "422 the network 198.51.100.0/24 is not in those of the key that asks"},
+		"wider":           {api.CreateKey{Scopes: read, Networks: []string{"192.0.0.0/16"}}, "422 the network 192.0.0.0/16 is not in"},
+	} {
+		if _, err := s.CreateKey(t.Context(), owner, c.asked); !strings.HasPrefix(reason(err), c.want) {
+			t.Errorf("%s: %s", name, reason(err))
+		}
+	}
+	made, err := s.CreateKey(t.Context(), owner, api.CreateKey{Scopes: read})
+	if err != nil || !made.Key.ExpiresAt.Equal(owner.ExpiresAt) || cmp.Diff([]string{"192.0.2.0/24"}, made.Key.Networks) != "" {
+		t.Errorf("%+v %v", made.Key, err)
+	}
+	made, err = s.CreateKey(t.Context(), owner, api.CreateKey{Scopes: read, Days: 1, Networks: []string{"192.0.2.128/25"}})
+	if err != nil || cmp.Diff([]string{"192.0.2.128/25"}, made.Key.Networks) != "" {
+		t.Errorf("%+v %v", made.Key, err)
 	}
 }
 

@@ -56,7 +56,7 @@ func (r *Registry) List(ctx context.Context, by Actor, asked List) (page []Recor
 		if err != nil {
 			return err
 		}
-		page, err = l.recordsOf(found)
+		page, err = l.recordsOf(found, true)
 		return err
 	})
 	return page, total, err

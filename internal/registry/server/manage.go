@@ -218,7 +218,7 @@ func (t *change) erase(by Actor, v version, why string) error {
 		query string
 		args  []any
 	}{
-		{"UPDATE version_states SET status = $1, message = '', replaced_by = '', advisories = '', updated_at = $2, previous = $3 WHERE version_id = $4", []any{api.Unpublished, now, v.status, v.id}},
+		{"UPDATE version_states SET status = $1, message = '', replaced_by = '', advisories = '', description = '', updated_at = $2, previous = $3 WHERE version_id = $4", []any{api.Unpublished, now, v.status, v.id}},
 		{"UPDATE experts SET updated_at = $1 WHERE id = $2", []any{now, v.expertID}},
 		{"INSERT INTO erased (digest, at) VALUES ($1, $2)", []any{v.digest, now}},
 		{"DELETE FROM contents WHERE digest = $1", []any{v.digest}},

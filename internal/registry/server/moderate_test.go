@@ -180,7 +180,8 @@ func testBindings(t *testing.T, s *site) {
 	}{
 		"issuer":     {acme, func(b *api.Binding) { b.Issuer = "http://ci.example.com" }, "422 "},
 		"repository": {acme, func(b *api.Binding) { b.Repository = "" }, "422 "},
-		"pattern":    {acme, func(b *api.Binding) { b.Pattern = "*" }, "400 Expert name must be scoped"},
+		"pattern":    {acme, func(b *api.Binding) { b.Pattern = "lead" }, "400 Expert name must be scoped"},
+		"all names":  {acme, func(b *api.Binding) { b.Pattern = "*" }, "422 the pattern * has every name"},
 		"scope":      {acme, func(b *api.Binding) { b.Pattern = "@other/*" }, "400 Expert name must be scoped with @acme"},
 		"line":       {acme, func(b *api.Binding) { b.Workflow = "a\nb" }, "422 "},
 		"foreign":    {other, func(b *api.Binding) { b.Organization = "acme" }, "401 "},
@@ -195,14 +196,14 @@ func testBindings(t *testing.T, s *site) {
 	for name, b := range map[string]Build{
 		"repository": {asked.Issuer, "43", "release", ""}, "workflow": {asked.Issuer, "42", "test", ""}, "issuer": {"https://evil.example.com", "42", "release", ""},
 	} {
-		if _, err := s.TrustedKey(t.Context(), b, "", ""); reason(err) != "401 Failed to authenticate" {
+		if _, err := s.TrustedKey(t.Context(), b, "acme", "", ""); reason(err) != "401 Failed to authenticate" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := s.TrustedKey(t.Context(), build, "@acme/other", ""); reason(err) != "401 Failed to authenticate" {
+	if _, err := s.TrustedKey(t.Context(), build, "acme", "@acme/other", ""); reason(err) != "401 Failed to authenticate" {
 		t.Error(err)
 	}
-	key, err := s.TrustedKey(t.Context(), build, "@acme/lead", "192.0.2.7")
+	key, err := s.TrustedKey(t.Context(), build, "acme", "@acme/lead", "192.0.2.7")
 	if err != nil || !strings.HasPrefix(key.Token, "psk_ci_") {
 		t.Fatalf("%+v %v", key, err)
 	}
@@ -230,7 +231,41 @@ func testBindings(t *testing.T, s *site) {
 	if err := s.RemoveBinding(t.Context(), acme, made.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.TrustedKey(t.Context(), build, "", ""); reason(err) != "401 Failed to authenticate" {
+	if _, err := s.TrustedKey(t.Context(), build, "acme", "", ""); reason(err) != "401 Failed to authenticate" {
+		t.Error(err)
+	}
+}
+
+// A binding counts for the organization that the build names, whichever of several organizations made theirs
+// first.
+func testBindingsOfOthers(t *testing.T, s *site) {
+	evil, acme := s.org("evil", Team), s.org("acme", Team)
+	for _, by := range []*Actor{&evil, &acme} {
+		by.Scopes = Scopes()
+		if _, err := s.CreateBinding(t.Context(), *by, api.Binding{Issuer: "https://ci.example.com", Repository: "42", Pattern: "@" + by.OrgName + "/*"}); err != nil {
+			t.Fatal(err)
+		}
+		s.time = s.time.Add(time.Second)
+	}
+	build := Build{Issuer: "https://ci.example.com", Repository: "42"}
+	for _, org := range []Actor{evil, acme} {
+		for _, name := range []string{"", "@" + org.OrgName + "/lead"} {
+			key, err := s.TrustedKey(t.Context(), build, org.OrgName, name, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			by, err := s.Authenticate(t.Context(), key.Token, somewhere)
+			if err != nil || by.OrgID != org.OrgID {
+				t.Errorf("%s: the key is of %s: %v", org.OrgName, by.OrgName, err)
+			}
+		}
+	}
+	for org, want := range map[string]string{"": "422 The organization to publish for is missing", "none": "401 Failed to authenticate"} {
+		if _, err := s.TrustedKey(t.Context(), build, org, "", ""); reason(err) != want {
+			t.Errorf("%q: %v", org, err)
+		}
+	}
+	if _, err := s.TrustedKey(t.Context(), build, "acme", "@evil/lead", ""); reason(err) != "401 Failed to authenticate" {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/api"
-	"github.com/perstack-go/perstack/internal/registry/definition"
 )
 
 // expert returns a version with its content and the proof of its publication.
@@ -98,8 +97,8 @@ func (l *look) get(by Actor, key string) (rec Record, err error) {
 	return l.recordOf(v)
 }
 
-// Versions returns all versions of an Expert with their contents, the highest first, and the one that is the
-// latest. Those that were unpublished are left out.
+// Versions returns all versions of an Expert without their contents, the highest first, and the one that is
+// the latest. Those that were unpublished are left out.
 func (r *Registry) Versions(ctx context.Context, by Actor, name string) (all []Record, last string, err error) {
 	err = r.view(ctx, func(l *look) error {
 		found, err := l.visible(by, name)
@@ -108,7 +107,7 @@ func (r *Registry) Versions(ctx context.Context, by Actor, name string) (all []R
 		}
 		last = r.latestOf(found)
 		found = slices.DeleteFunc(found, func(v version) bool { return v.status == api.Unpublished })
-		if all, err = l.recordsOf(found); err != nil {
+		if all, err = l.recordsOf(found, false); err != nil {
 			return err
 		}
 		switch {
@@ -144,27 +143,13 @@ func (r *Registry) Package(ctx context.Context, by Actor, name string) (p api.Pa
 				p.Tags[tag] = v.version
 			}
 			if v.version == p.Latest {
-				if p.Description, err = l.descriptionOf(v); err != nil {
-					return err
-				}
+				p.Description = v.description
 			}
 		}
 		p.Dependents, err = l.dependents(by, first.expertID)
 		return err
 	})
 	return p, err
-}
-
-func (l *look) descriptionOf(v version) (string, error) {
-	text, err := l.content(v.digest)
-	if err != nil {
-		return "", err
-	}
-	d, err := definition.Parse(text)
-	if err != nil {
-		return "", err
-	}
-	return d.Description, nil
 }
 
 // maxDependents is how many dependents are named.

@@ -33,7 +33,7 @@ func (r *Registry) SetPolicy(ctx context.Context, by Actor, org string, p Policy
 			return invalid(fmt.Errorf("an organization can name %d keys", maxSigners))
 		}
 		for _, f := range *p.Signers {
-			if !strings.HasPrefix(f, "SHA256:") || len(f) != len("SHA256:")+43 || strings.ContainsAny(f, " \n,") {
+			if !isFingerprint(f) {
 				return invalid(fmt.Errorf("%q is not the fingerprint of an SSH key; ssh-keygen -l shows it as SHA256:…", f))
 			}
 		}
@@ -68,6 +68,14 @@ func (r *Registry) SetPolicy(ctx context.Context, by Actor, org string, p Policy
 		}
 		return t.audit(by, "signing policy", o.Name, leaf.New, number)
 	})
+}
+
+// isFingerprint reports whether a text is the fingerprint of an SSH key.
+func isFingerprint(text string) bool {
+	sum, ok := strings.CutPrefix(text, "SHA256:")
+	const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	const length = 43 // of 32 bytes without padding
+	return ok && len(sum) == length && strings.Trim(sum, base64) == ""
 }
 
 // managed returns an organization that the actor manages; "" is its own.

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/api"
@@ -109,6 +112,9 @@ func (r *Registry) examine(by Actor, asked api.Publish, opts PublishOptions) (*p
 	if err := r.checkName(by, d.Name); err != nil {
 		return nil, err
 	}
+	if !isLine(opts.RepeatKey, maxRepeatKey) {
+		return nil, &Error{Status: invalidStatus, Field: api.IdempotencyHeader, Reason: fmt.Sprintf("the idempotency key is text of at most %d bytes", maxRepeatKey)}
+	}
 	if _, ok := d.Skills[expert.BaseSkill]; !ok {
 		return nil, badRequest("%s is required", expert.BaseSkill)
 	}
@@ -140,6 +146,14 @@ func (r *Registry) examine(by Actor, asked api.Publish, opts PublishOptions) (*p
 		return nil, invalid(fmt.Errorf("%q is not a visibility; use public or private", asked.Visibility))
 	}
 	return p, nil
+}
+
+// maxRepeatKey bounds the keys of publications that can be repeated.
+const maxRepeatKey = 255
+
+// isLine reports whether a text is one line of a length.
+func isLine(text string, longest int) bool {
+	return len(text) <= longest && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // latest is the tag that no publisher sets: it follows from the versions.
@@ -205,7 +219,7 @@ func (t *change) publish(p *publication) (id string, err error) {
 		{"INSERT INTO contents (digest, bytes) VALUES ($1, $2)", []any{p.digest, p.asked.Content}},
 		{"INSERT INTO versions (id, expert_id, version, digest, org_id, key_id, signature, signer, created_at, log, leaf) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
 			[]any{id, owner.id, p.d.Version, p.digest, p.by.OrgID, p.by.KeyID, p.asked.Signature, p.signer, now, t.r.opts.Origin, number}},
-		{"INSERT INTO version_states (version_id, status, message, replaced_by, advisories, updated_at) VALUES ($1, $2, '', '', $3, $4)", []any{id, api.Available, lines(advisories), now}},
+		{"INSERT INTO version_states (version_id, status, message, replaced_by, advisories, description, updated_at) VALUES ($1, $2, '', '', $3, $4, $5)", []any{id, api.Available, lines(advisories), p.d.Description, now}},
 		{"UPDATE experts SET updated_at = $1 WHERE id = $2", []any{now, owner.id}},
 	} {
 		if err := t.exec(s.query, s.args...); err != nil {

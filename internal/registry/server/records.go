@@ -13,20 +13,22 @@ import (
 // A Record is a version with everything that the registry knows about it.
 type Record struct {
 	api.Version
-	ID         string
-	Content    []byte // canonical text; nil if it is withheld or erased
-	Owner      api.Organization
-	OwnerSince time.Time
-	Visibility string
-	UpdatedAt  time.Time
-	Delegates  []tlog.Delegate // what each delegate means, in the order of the definition
-	Signature  string
-	Log        string // origin
+	ID      string
+	Content []byte // canonical text; nil if it is withheld or erased, or was not asked for
+	// Description is that of the definition; empty if it is withheld or erased.
+	Description string
+	Owner       api.Organization
+	OwnerSince  time.Time
+	Visibility  string
+	UpdatedAt   time.Time
+	Delegates   []tlog.Delegate // what each delegate means, in the order of the definition
+	Signature   string
+	Log         string // origin
 }
 
 // recordOf returns a version with its content.
 func (l *look) recordOf(v version) (Record, error) {
-	all, err := l.recordsOf([]version{v})
+	all, err := l.recordsOf([]version{v}, true)
 	if err != nil {
 		return Record{}, err
 	}
@@ -36,17 +38,23 @@ func (l *look) recordOf(v version) (Record, error) {
 // recordBatch is how many records are read at once.
 const recordBatch = 200
 
-// recordsOf returns versions with their contents, in their order, by a few statements for many of them.
-func (l *look) recordsOf(versions []version) (all []Record, err error) {
+// recordsOf returns versions in their order, by a few statements for many of them. Their contents are bounded
+// in all.
+func (l *look) recordsOf(versions []version, withContents bool) (all []Record, err error) {
+	if withContents {
+		if err := l.checkSize(versions, "ask for fewer Experts at once"); err != nil {
+			return nil, err
+		}
+	}
 	for some := range slices.Chunk(versions, recordBatch) {
-		if all, err = l.appendRecords(all, some); err != nil {
+		if all, err = l.appendRecords(all, some, withContents); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func (l *look) appendRecords(all []Record, some []version) ([]Record, error) {
+func (l *look) appendRecords(all []Record, some []version, withContents bool) ([]Record, error) {
 	var ids, experts, orgs, digests []string
 	for _, v := range some {
 		ids, experts, orgs, digests = append(ids, v.id), append(experts, v.expertID), append(orgs, v.orgID), append(digests, v.digest)
@@ -68,16 +76,10 @@ func (l *look) appendRecords(all []Record, some []version) ([]Record, error) {
 		return nil, err
 	}
 	contents := map[string][]byte{}
-	in, args = among(digests)
-	err = l.each("SELECT digest, bytes FROM contents WHERE digest"+in, args, func(scan func(...any) error) error {
-		var digest string
-		var text []byte
-		err := scan(&digest, &text)
-		contents[digest] = text
-		return err
-	})
-	if err != nil {
-		return nil, err
+	if withContents {
+		if contents, err = l.contents(digests); err != nil {
+			return nil, err
+		}
 	}
 	delegates := map[string][]tlog.Delegate{}
 	in, args = among(ids)
@@ -97,7 +99,10 @@ func (l *look) appendRecords(all []Record, some []version) ([]Record, error) {
 			Version: describe(v, tags), ID: v.id, Owner: owners[v.orgID], OwnerSince: since[v.orgID], Visibility: v.visibility,
 			UpdatedAt: millis(v.updatedAt), Delegates: delegates[v.id], Signature: v.signature, Log: v.log,
 		}
-		if v.status != api.Unpublished && v.status != api.Quarantined {
+		if v.status != api.Quarantined {
+			rec.Description = v.description
+		}
+		if withContents && v.status != api.Unpublished && v.status != api.Quarantined {
 			if rec.Content = contents[v.digest]; rec.Content == nil {
 				return nil, fmt.Errorf("the content of %s@%s is missing", v.name, v.version)
 			}
@@ -105,6 +110,45 @@ func (l *look) appendRecords(all []Record, some []version) ([]Record, error) {
 		all = append(all, rec)
 	}
 	return all, nil
+}
+
+// contents returns the canonical texts with some digests.
+func (l *look) contents(digests []string) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	in, args := among(digests)
+	err := l.each("SELECT digest, bytes FROM contents WHERE digest"+in, args, func(scan func(...any) error) error {
+		var digest string
+		var text []byte
+		err := scan(&digest, &text)
+		all[digest] = text
+		return err
+	})
+	return all, err
+}
+
+// maxAnswer is how many bytes of definitions one answer can have. Readers need no key, so what they can ask
+// for must fit into the memory many times.
+const maxAnswer = 16 << 20
+
+// checkSize refuses versions whose contents are too large together, before any of them is read.
+func (l *look) checkSize(versions []version, hint string) error {
+	size := int64(0)
+	for some := range slices.Chunk(versions, recordBatch) {
+		var digests []string
+		for _, v := range some {
+			digests = append(digests, v.digest)
+		}
+		in, args := among(digests)
+		var part int64
+		if _, err := l.one("SELECT COALESCE(SUM(LENGTH(bytes)), 0) FROM contents WHERE digest"+in, args, &part); err != nil {
+			return err
+		}
+		size += part
+	}
+	if size > maxAnswer {
+		return &Error{Status: tooLargeStatus, Reason: fmt.Sprintf("The definitions have %d bytes in all; one answer has at most %d", size, maxAnswer), Hint: hint}
+	}
+	return nil
 }
 
 // among is the condition that a column has one of the values, each of which counts once.

@@ -46,6 +46,9 @@ func (r *Registry) Resolve(ctx context.Context, by Actor, asked api.Resolve) (ou
 				return err
 			}
 		}
+		if err := l.checkSize(all, "resolve the Experts one by one, without their closure"); err != nil {
+			return err
+		}
 		for _, v := range all {
 			if slices.ContainsFunc(out.Experts, func(e api.Expert) bool { return e.Digest == v.digest }) {
 				continue

@@ -65,6 +65,7 @@ const (
 	badRequestStatus      = 400
 	unauthenticatedStatus = 401
 	notFoundStatus        = 404
+	tooLargeStatus        = 413
 	invalidStatus         = 422
 	unavailableStatus     = 503
 )

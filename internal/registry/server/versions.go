@@ -17,13 +17,13 @@ type version struct {
 	publisher                    string // name of the organization that published it
 	signature, signer            string
 	status, message, replacedBy  string
-	advisories                   string
+	advisories, description      string
 	expertID, log                string
 	createdAt, updatedAt, number int64
 }
 
 const selectVersions = `SELECT v.id, e.name, v.version, v.digest, e.org_id, o.name, p.name, e.visibility, v.signature, v.signer,
-	s.status, s.message, s.replaced_by, s.advisories, e.id, v.log, v.created_at, s.updated_at, v.leaf
+	s.status, s.message, s.replaced_by, s.advisories, s.description, e.id, v.log, v.created_at, s.updated_at, v.leaf
 	FROM versions v JOIN experts e ON e.id = v.expert_id JOIN organizations o ON o.id = e.org_id JOIN organizations p ON p.id = v.org_id JOIN version_states s ON s.version_id = v.id `
 
 // versionsWhere reads versions.
@@ -31,7 +31,7 @@ func (l *look) versionsWhere(where string, args ...any) (all []version, err erro
 	err = l.each(selectVersions+where, args, func(scan func(...any) error) error {
 		var v version
 		err := scan(&v.id, &v.name, &v.version, &v.digest, &v.orgID, &v.orgName, &v.publisher, &v.visibility, &v.signature, &v.signer,
-			&v.status, &v.message, &v.replacedBy, &v.advisories, &v.expertID, &v.log, &v.createdAt, &v.updatedAt, &v.number)
+			&v.status, &v.message, &v.replacedBy, &v.advisories, &v.description, &v.expertID, &v.log, &v.createdAt, &v.updatedAt, &v.number)
 		all = append(all, v)
 		return err
 	})

@@ -134,6 +134,7 @@ func (p *pages) write(w http.ResponseWriter, status int, f found) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes()) // the reader has left
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -47,7 +48,7 @@ func (db *DB) copyToFile(ctx context.Context, path string) (err error) {
 // copied lists the tables in an order in which a row comes after those that it names.
 var copied = []string{
 	"organizations", "api_keys", "bindings", "experts", "contents", "erased", "versions", "version_states", "tags", "delegations",
-	"log_leaves", "log_hashes", "log_heads", "log_sealed", "idempotency", "audit", "listings", "reads", "reports",
+	"log_leaves", "log_hashes", "log_heads", "log_sealed", "idempotency", "audit", "listings", "reads", "reports", "transfers",
 }
 
 // CopyTo fills another database, which must be empty and can be of another kind, with the rows of this one:
@@ -74,26 +75,53 @@ func (db *DB) CopyTo(ctx context.Context, to *DB) error {
 	})
 }
 
-// copyTable copies the rows of a table. Numbers that a database makes itself are made again.
+// columnsOf returns the columns of a table.
+func columnsOf(ctx context.Context, tx *sql.Tx, table string) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT * FROM "+table+" LIMIT 0")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	return columns, errors.Join(err, rows.Err())
+}
+
+// quoted writes names as SQL does.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	}
+	return strings.Join(all, ", ")
+}
+
+// copyTable copies the rows of a table. Numbers that a database makes itself are made again. The names of the
+// columns are those of our own table: a copy that is restored can come from anybody.
 func copyTable(ctx context.Context, from, into *sql.Tx, table string) error {
-	rows, err := from.QueryContext(ctx, "SELECT * FROM "+table)
+	columns, err := columnsOf(ctx, into, table)
+	if err != nil {
+		return err
+	}
+	theirs, err := columnsOf(ctx, from, table)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(columns)), slices.Sorted(slices.Values(theirs))) {
+		return fmt.Errorf("the copy has the columns %q, and %q are expected", theirs, columns)
+	}
+	if table == "listings" {
+		columns = slices.DeleteFunc(columns, func(name string) bool { return name == "number" })
+	}
+	rows, err := from.QueryContext(ctx, "SELECT "+quoted(columns)+" FROM "+table)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return err
-	}
-	first := 0
-	if table == "listings" {
-		first = 1
-	}
-	places := make([]string, len(columns)-first)
+	places := make([]string, len(columns))
 	for i := range places {
 		places[i] = fmt.Sprintf("$%d", i+1)
 	}
-	insert, err := into.PrepareContext(ctx, "INSERT INTO "+table+" ("+strings.Join(columns[first:], ", ")+") VALUES ("+strings.Join(places, ", ")+")")
+	insert, err := into.PrepareContext(ctx, "INSERT INTO "+table+" ("+quoted(columns)+") VALUES ("+strings.Join(places, ", ")+")")
 	if err != nil {
 		return err
 	}
@@ -107,7 +135,7 @@ func copyTable(ctx context.Context, from, into *sql.Tx, table string) error {
 		if err := rows.Scan(pointers...); err != nil {
 			return err
 		}
-		if _, err := insert.ExecContext(ctx, values[first:]...); err != nil {
+		if _, err := insert.ExecContext(ctx, values...); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,8 @@ var suite = []struct {
 	{"update", testUpdate},
 	{"newer database", testNewerDatabase},
 	{"backup", testBackup},
+	{"hostile backup", testHostileBackup},
+	{"migrated descriptions", testMigratedDescriptions},
 }
 
 func TestSQLite(t *testing.T) {
@@ -243,5 +245,28 @@ func testBackup(t *testing.T, address string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// A copy can come from anybody: the names of its columns never become SQL, and those that are not ours are
+// refused.
+func testHostileBackup(t *testing.T, address string) {
+	to := open(t, address)
+	for name, damage := range map[string]string{
+		"added":   `ALTER TABLE organizations ADD COLUMN "created_at) VALUES ('o', 'evil', 'serviceAdmin', 'public', 1); --" TEXT`,
+		"renamed": `ALTER TABLE organizations RENAME COLUMN any_names TO "id"" --"`,
+		"missing": `ALTER TABLE organizations DROP COLUMN any_names`,
+	} {
+		from := open(t, filepath.Join(t.TempDir(), "copy.db"))
+		fill(t, from)
+		if err := exec(t.Context(), from, damage); err != nil {
+			t.Fatal(err)
+		}
+		if err := from.CopyTo(t.Context(), to); err == nil || !strings.Contains(err.Error(), "table organizations: the copy has the columns") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := count(t, to, "*) FROM organizations"); n != 0 {
+			t.Errorf("%s: %d organizations", name, n)
+		}
 	}
 }
