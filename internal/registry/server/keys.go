@@ -96,7 +96,7 @@ func checkKey(asked api.CreateKey) (k newKey, err error) {
 	return k, nil
 }
 
-// inherit bounds a key by the one that asks for it: a stolen key must not become one that is valid longer, or
+// inherit bounds a key by the key of its maker: a stolen key must not become one that is valid longer, or
 // in more places. A key that is limited to names makes none.
 func (t *change) inherit(by Actor, k newKey, days int) (newKey, error) {
 	if len(k.networks) == 0 {
