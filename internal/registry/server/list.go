@@ -140,11 +140,11 @@ func (r *Registry) searchQuery(by Actor, asked Search) (query string, args []any
 			arg(first), arg(first+"%"), arg("%/"+first+"%"), arg("%"+first+"%"))
 		order = "rank, name"
 	}
-	for _, word := range words {
-		where += " AND l.number IN (SELECT rowid FROM listings_index WHERE text LIKE " + arg("%"+word+"%") + ")"
+	if len(words) > 0 {
+		where += " AND " + r.opts.Database.Search(words, arg)
 	}
 	if asked.Owner != "" {
-		where += " AND o.name = " + arg(asked.Owner)
+		where += " AND e.org_id = (SELECT id FROM organizations WHERE name = " + arg(asked.Owner) + ")"
 	}
 	if asked.After != "" {
 		after, err := parseCursor(asked.After)
@@ -162,13 +162,17 @@ func (r *Registry) searchQuery(by Actor, asked Search) (query string, args []any
 			where += fmt.Sprintf(" AND ((%s) > %s OR (%s) = %s AND e.name > %s)", rank, place, rank, place, name)
 		}
 	}
-	return `SELECT name, description, keywords, version, status, owner, updated,
-		(SELECT COALESCE(SUM(count), 0) FROM reads WHERE reads.expert_id = found.id AND reads.day > ` + arg(dayOf(r.opts.Now().Add(-readsWindow))) + `) AS reads, rank FROM (
-		SELECT e.id AS id, e.name AS name, l.description AS description, l.keywords AS keywords, v.version AS version, s.status AS status, o.name AS owner, e.updated_at AS updated, ` + rank + ` AS rank
-		FROM listings l JOIN experts e ON e.id = l.expert_id JOIN versions v ON v.id = l.version_id
-		JOIN version_states s ON s.version_id = v.id JOIN organizations o ON o.id = e.org_id WHERE ` + where +
-		fmt.Sprintf(" ORDER BY %s LIMIT %d) AS found ORDER BY %s", order, asked.Take+1, order), args, nil
+	// What only the rows of the page need is read for these only.
+	return `SELECT found.name, found.description, found.keywords, v.version, s.status, o.name AS owner, found.updated,
+		(SELECT COALESCE(SUM(count), 0) FROM reads WHERE reads.expert_id = found.id AND reads.day > ` + arg(dayOf(r.opts.Now().Add(-readsWindow))) + `) AS reads, found.rank FROM (
+		SELECT e.id AS id, e.name AS name, e.org_id AS org_id, l.version_id AS version_id, l.description AS description, l.keywords AS keywords, e.updated_at AS updated, ` + rank + ` AS rank
+		FROM listings l JOIN experts e ON e.id = l.expert_id WHERE ` + where + fmt.Sprintf(" ORDER BY %s LIMIT %d) AS found", order, asked.Take+1) + `
+		JOIN versions v ON v.id = found.version_id JOIN version_states s ON s.version_id = v.id JOIN organizations o ON o.id = found.org_id
+		ORDER BY ` + inFound.Replace(order), args, nil
 }
+
+// inFound names the columns of an order as those of the rows that were found: other tables have a name too.
+var inFound = strings.NewReplacer("rank", "found.rank", "updated", "found.updated", "name", "found.name")
 
 // readsWindow is the time that the number of reads in a list covers.
 const readsWindow = 30 * 24 * time.Hour
