@@ -85,15 +85,20 @@ func (r *resolution) closure(ctx context.Context, level []wanted) (first []*fetc
 			first = got
 		}
 		level = nil
-		asked := map[string]bool{}
+		// All of this level are known before the next one is made: one of them can delegate to another.
+		var added []*fetched
 		for _, f := range got {
-			if r.found[f.expert.Key] != nil {
-				if f.expert.Unverified { // one reference by tag is enough
-					r.found[f.expert.Key].expert.Unverified = true
-				}
-				continue
+			known := r.found[f.expert.Key]
+			switch {
+			case known == nil:
+				r.found[f.expert.Key] = f
+				added = append(added, f)
+			case f.expert.Unverified: // one reference by tag is enough
+				known.expert.Unverified = true
 			}
-			r.found[f.expert.Key] = f
+		}
+		asked := map[string]bool{}
+		for _, f := range added {
 			delegates, err := delegatesOf(f)
 			if err != nil {
 				return nil, err
