@@ -40,6 +40,8 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	                          word names the Expert
 //	extends NEW OLD           the file begins with all that the other has, and has more
 //	exitcode N perstack …     the command ends with this exit code
+//	json NAME…                the last standard output is one JSON object, and has these members
+//	failure KIND [NAME…]      it is one about an error of this kind, and the error has these members
 //	llm FILE [PROVIDER]       starts a scripted model server; the variables of the provider, else of
 //	                          anthropic, lead to it
 //	real-registry ORG         starts a registry as perstackd serves it, with a key of an organization
@@ -101,6 +103,8 @@ func TestScripts(t *testing.T) {
 			"extends":    extends,
 			"checkpoint": checkpoint,
 			"exitcode":   exitcode,
+			"json":       oneObject,
+			"failure":    failure,
 			"held":       held,
 			"rechain":    rechain,
 			"llm":        startLLM,

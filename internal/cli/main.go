@@ -65,10 +65,7 @@ func Main(ctx context.Context, h *host.Host, args []string) int {
 	if err == nil && asksForUnknown(cmd) {
 		err = cmd.RunE(cmd, cmd.Flags().Args()) // which says what is wrong
 	}
-	if message := host.Describe(err); message != "" {
-		fmt.Fprintln(h.Stderr, "perstack: "+message)
-	}
-	return exitCode(ctx, err)
+	return exitCode(ctx, h.Report(cmd, args, err))
 }
 
 // exitCode is that of the error, unless a signal was its cause: a command that was

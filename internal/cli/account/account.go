@@ -56,24 +56,9 @@ func (s *session) choose(name string) (scopes.Decision, error) {
 	return d, err
 }
 
-// A registry is one in the output for programs.
-type registry struct {
-	Name string `json:"name,omitzero"` // in the user's configuration
-	URL  string `json:"url"`
-}
-
 // one makes the Args of a command that takes a registry.
 func one(verb string) cobra.PositionalArgs {
 	return host.AtMost(1, func([]string) error {
 		return host.Usagef("%s takes one registry: its name in your configuration, or its address; a key is never an argument", verb)
 	})
-}
-
-// report writes an error for programs if they read the output.
-func report(h *host.Host, asJSON bool, run func() error) error {
-	err := run()
-	if asJSON {
-		return host.FailJSON(h.Stdout, err)
-	}
-	return err
 }

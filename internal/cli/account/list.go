@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,9 +15,10 @@ import (
 
 // A stored login, for programs. Its key is not in it.
 type stored struct {
-	For     string    `json:"for"`            // registry, provider or runtime
-	Name    string    `json:"name"`           // of a registry, its address
-	Known   string    `json:"known,omitzero"` // name of the registry in the user's configuration
+	For     string    `json:"for"`           // registry, provider or runtime
+	Name    string    `json:"name,omitzero"` // of a provider or a runtime
+	URL     string    `json:"registry,omitzero"`
+	Known   string    `json:"registryName,omitzero"` // in the user's configuration
 	Last4   string    `json:"last4,omitzero"`
 	Helper  string    `json:"helper,omitzero"`
 	Account string    `json:"account,omitzero"`
@@ -41,8 +43,11 @@ func (s *session) list(asJSON bool) error {
 			e := part.entries[name]
 			one := stored{For: part.kind, Name: name, Last4: last4(e.Key), Helper: e.Helper, Account: e.Account, Ends: e.Ends, Stored: e.Stored}
 			one.Expired = !e.Ends.IsZero() && !s.logins.Now().Before(e.Ends)
-			if d, err := s.registries.Choose(name); part.kind == "registry" && err == nil {
-				one.Known = d.Registry.Name
+			if part.kind == "registry" {
+				one.Name, one.URL = "", name
+				if d, err := s.registries.Choose(name); err == nil {
+					one.Known = d.Registry.Name
+				}
 			}
 			all = append(all, one)
 		}
@@ -73,7 +78,7 @@ func last4(key string) string {
 }
 
 func (l *stored) describe() string {
-	line := terminal.CleanLine(l.Name)
+	line := terminal.CleanLine(cmp.Or(l.URL, l.Name))
 	if l.Known != "" {
 		line += " (" + terminal.CleanLine(l.Known) + ")"
 	}

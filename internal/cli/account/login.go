@@ -62,24 +62,22 @@ stronger than a login for the default registry.`,
 		Args:              one("login"),
 		ValidArgsFunction: h.CompleteRegistry,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return report(h, opts.JSON, func() error {
-				if err := errors.Join(h.RefuseInJob(cmd), host.RefuseEmpty(cmd.Flags())); err != nil {
-					return err
-				}
-				if opts.List && (len(args) > 0 || opts.Stdin || opts.Helper != "") {
-					return host.Usagef("--list stores nothing; give it without a registry, --stdin and --helper")
-				}
-				if len(args) > 0 {
-					opts.Registry = args[0]
-				}
-				return runF(cmd.Context(), opts)
-			})
+			if err := errors.Join(h.RefuseInJob(cmd), host.RefuseEmpty(cmd.Flags())); err != nil {
+				return err
+			}
+			if opts.List && (len(args) > 0 || opts.Stdin || opts.Helper != "") {
+				return host.Usagef("--list stores nothing; give it without a registry, --stdin and --helper")
+			}
+			if len(args) > 0 {
+				opts.Registry = args[0]
+			}
+			return runF(cmd.Context(), opts)
 		},
 	}
 	cmd.Flags().BoolVar(&opts.Stdin, "stdin", false, "read the key from standard input")
 	cmd.Flags().StringVar(&opts.Helper, "helper", "", "keep the key in a keychain, by the program docker-credential-NAME")
 	cmd.Flags().BoolVar(&opts.List, "list", false, "list the logins, with the last four characters of their keys")
-	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the result, or the error, as JSON")
+	h.JSONErrors(cmd, &opts.JSON)
 	if err := cmd.RegisterFlagCompletionFunc("helper", cobra.FixedCompletions([]cobra.Completion{"osxkeychain", "pass", "secretservice", "wincred"}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -88,7 +86,8 @@ stronger than a login for the default registry.`,
 
 // A loggedIn is the result, for programs.
 type loggedIn struct {
-	Registry     registry  `json:"registry"`
+	Registry     string    `json:"registry"`
+	RegistryName string    `json:"registryName,omitzero"` // in the user's configuration
 	Organization string    `json:"organization,omitzero"`
 	Key          string    `json:"key,omitzero"` // its public id
 	Scopes       []string  `json:"scopes,omitempty"`
@@ -119,7 +118,7 @@ func login(ctx context.Context, opts *LoginOptions) (err error) {
 		return err
 	}
 	h.Secrets.AddKey("login", key)
-	result := loggedIn{Registry: registry{d.Registry.Name, d.Registry.URL}, Configured: d.Registry.Name != "", Stored: "file", Location: h.LoginPath()}
+	result := loggedIn{Registry: d.Registry.URL, RegistryName: d.Registry.Name, Configured: d.Registry.Name != "", Stored: "file", Location: h.LoginPath()}
 	who, err := s.check(ctx, d, key, &result)
 	if err != nil {
 		return err
@@ -159,7 +158,10 @@ const maxInput = 64 << 10
 func readKey(ctx context.Context, opts *LoginOptions, address string) (string, error) {
 	h := opts.Host
 	if !opts.Stdin {
-		if !h.CanAsk() {
+		switch {
+		case opts.JSON:
+			return "", host.Usagef("--json asks nothing; write the key to standard input, and add --stdin")
+		case !h.CanAsk():
 			return "", host.Usagef("there is no terminal to type the key on; write it to standard input, and add --stdin")
 		}
 		line, err := h.ReadHidden(ctx, "API key for "+terminal.CleanLine(address)+": ")
@@ -222,10 +224,10 @@ func (s *session) check(ctx context.Context, d scopes.Decision, key string, resu
 func (r *loggedIn) describe(config string, who *api.Whoami) string {
 	out := &strings.Builder{}
 	if r.Checked {
-		fmt.Fprintf(out, "Logged in to %s as %s\n", r.Registry.URL, terminal.RevealLine(r.Organization))
+		fmt.Fprintf(out, "Logged in to %s as %s\n", r.Registry, terminal.RevealLine(r.Organization))
 		describeKey(out, &who.Key)
 	} else {
-		fmt.Fprintf(out, "Stored a key for %s, which was not checked\n", r.Registry.URL)
+		fmt.Fprintf(out, "Stored a key for %s, which was not checked\n", r.Registry)
 	}
 	if r.Stored == "file" {
 		fmt.Fprintf(out, "The key is in %s, which only you can read. Programs that an Expert runs without a\nsandbox can read it, too. File tools and sandboxes do not show it.\n", terminal.CleanLine(r.Location))
@@ -234,7 +236,7 @@ func (r *loggedIn) describe(config string, who *api.Whoami) string {
 	}
 	if !r.Configured {
 		fmt.Fprintf(out, "\nYour configuration does not name this registry, so no Experts come from it. To let those of a\nscope come from it, add to %s:\n\n", terminal.CleanLine(cmp.Or(config, "config.toml")))
-		fmt.Fprintf(out, "  [registries.%s]\n  url = %q\n  scopes = [%q]\n", suggestName(r.Registry.URL), r.Registry.URL, suggestScope(&who.Organization))
+		fmt.Fprintf(out, "  [registries.%s]\n  url = %q\n  scopes = [%q]\n", suggestName(r.Registry), r.Registry, suggestScope(&who.Organization))
 	}
 	return out.String()
 }

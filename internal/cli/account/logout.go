@@ -37,18 +37,16 @@ The key stays valid at the registry. If somebody else can know it, revoke it the
 		Args:              one("logout"),
 		ValidArgsFunction: h.CompleteRegistry,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return report(h, opts.JSON, func() error {
-				if err := h.RefuseInJob(cmd); err != nil {
-					return err
-				}
-				if len(args) > 0 {
-					opts.Registry = args[0]
-				}
-				return runF(cmd.Context(), opts)
-			})
+			if err := h.RefuseInJob(cmd); err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				opts.Registry = args[0]
+			}
+			return runF(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the result, or the error, as JSON")
+	h.JSONErrors(cmd, &opts.JSON)
 	return cmd
 }
 
@@ -72,9 +70,10 @@ func logout(ctx context.Context, opts *LogoutOptions) (err error) {
 	}
 	if opts.JSON {
 		return host.WriteJSON(h.Stdout, struct {
-			Registry registry `json:"registry"`
-			Removed  bool     `json:"removed"`
-		}{registry{d.Registry.Name, d.Registry.URL}, found})
+			Registry     string `json:"registry"`
+			RegistryName string `json:"registryName,omitzero"`
+			Removed      bool   `json:"removed"`
+		}{d.Registry.URL, d.Registry.Name, found})
 	}
 	text := "Logged out of " + d.Registry.URL + "\nThe key is still valid at the registry; revoke it there if others can know it.\n"
 	if !found {

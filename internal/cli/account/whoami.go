@@ -39,15 +39,13 @@ without one, it is the default registry.`,
 		Args:              one("whoami"),
 		ValidArgsFunction: h.CompleteRegistry,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return report(h, opts.JSON, func() error {
-				if len(args) > 0 {
-					opts.Registry = args[0]
-				}
-				return runF(cmd.Context(), opts)
-			})
+			if len(args) > 0 {
+				opts.Registry = args[0]
+			}
+			return runF(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the answer, or the error, as JSON")
+	h.JSONErrors(cmd, &opts.JSON)
 	return cmd
 }
 
@@ -81,10 +79,11 @@ func whoami(ctx context.Context, opts *WhoamiOptions) (err error) {
 	}
 	if opts.JSON {
 		return host.WriteJSON(h.Stdout, struct {
-			Registry registry           `json:"registry"`
-			From     credentials.Source `json:"from"`
+			Registry     string             `json:"registry"`
+			RegistryName string             `json:"registryName,omitzero"`
+			From         credentials.Source `json:"from"`
 			*api.Whoami
-		}{registry{d.Registry.Name, d.Registry.URL}, found.From, who})
+		}{d.Registry.URL, d.Registry.Name, found.From, who})
 	}
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s at %s\n", terminal.RevealLine(who.Organization.Name), d.Registry.URL)

@@ -40,7 +40,7 @@ type Options struct {
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
 	if runF == nil {
-		runF = run
+		runF = func(ctx context.Context, opts *Options) error { return opts.run(ctx) }
 	}
 	cmd := &cobra.Command{
 		Use:   "add key",
@@ -78,7 +78,7 @@ cannot be changed. The file is changed only if the code is 0.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	opts.Flags.Add(cmd)
+	opts.Flags.Add(h, cmd)
 	cmd.Flags().StringVar(&opts.To, "to", "", "Expert of perstack.toml that delegates to it")
 	cmd.Flags().StringVar(&opts.As, "as", "", "copy it into perstack.toml, with this name")
 	expertNames := complete.Expert(h, &opts.Flags.Config)
@@ -93,14 +93,6 @@ cannot be changed. The file is changed only if the code is 0.`,
 		}
 	}
 	return cmd
-}
-
-func run(ctx context.Context, opts *Options) error {
-	err := opts.run(ctx)
-	if opts.Flags.JSON {
-		return host.FailJSON(opts.Host.Stdout, err)
-	}
-	return err
 }
 
 func (o *Options) run(ctx context.Context) (err error) {

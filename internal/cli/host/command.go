@@ -113,7 +113,14 @@ func (h *Host) AddBelow(cmd *cobra.Command, below ...*cobra.Command) *cobra.Comm
 const acts = "acts"
 
 // Acts marks such a command: its arguments are not names of commands.
-func Acts(cmd *cobra.Command) { cmd.Annotations = map[string]string{acts: ""} }
+func Acts(cmd *cobra.Command) { mark(cmd, acts) }
+
+func mark(cmd *cobra.Command, name string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[name] = ""
+}
 
 // IsGroup reports whether the first argument of a command has to be the name of one below it.
 func IsGroup(cmd *cobra.Command) bool {

@@ -365,7 +365,7 @@ func explicitFlag(r consent.Request) string {
 
 // CanConfirm reports whether there is a user to ask.
 func (h *Host) CanConfirm() bool {
-	return h.Confirmer != nil || h.CanAsk()
+	return h.Confirmer != nil && !h.NoInput || h.CanAsk()
 }
 
 // CanAsk reports whether a user is at a terminal, and wants to be asked.

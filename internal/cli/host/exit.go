@@ -74,6 +74,7 @@ func ExitCode(err error) int {
 		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked), errors.As(err, new(*history.IDError)):
 		return ExitUsage
 	}
+	// What was wrong before anything was done is wrong usage.
 	switch client.KindOf(err) {
 	case client.Configuration, client.Unauthorized, client.NotFound, client.Policy, client.NotVerified:
 		return ExitUsage

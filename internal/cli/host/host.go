@@ -52,7 +52,7 @@ type Host struct {
 
 	// Yes is the flag --yes: the user confirms what would be asked.
 	Yes bool
-	// NoInput is the flag --no-input: nothing is asked on the terminal.
+	// NoInput is the flag --no-input, or --json of a command about registries: nothing is asked.
 	NoInput bool
 	// RemotePolicy changes how a remote configuration is fetched; nil for public servers. It is
 	// for tests.

@@ -45,6 +45,7 @@ type Options struct {
 	Update    bool
 	Experts   bool     // update published Experts, and nothing else
 	Keys      []string // with Experts: only these; all if it is empty
+	JSON      bool     // with Experts: print the result for programs
 	Check     bool
 	Sandbox   expert.SandboxLevel // least level of the sandboxes of skills; empty means that of the file
 	Reach     job.Reach           // what sandboxes open, besides what the file says
@@ -221,6 +222,9 @@ func run(ctx context.Context, opts *Options) (err error) {
 		return p.stopped(ctx, err)
 	}
 	p.asked.Keep(lock)
+	if opts.JSON {
+		return p.printUpdate(lock, old)
+	}
 	return nil
 }
 

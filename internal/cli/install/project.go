@@ -145,8 +145,12 @@ func (p *project) say(format string, args ...any) {
 	line := indent + h.Secrets.Redact(terminal.CleanLine(text))
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	out := h.Stdout
+	if p.opts.JSON {
+		out = h.Stderr // programs read the result only
+	}
 	// Installing continues when the output is closed.
-	_, _ = fmt.Fprintln(h.Stdout, line)
+	_, _ = fmt.Fprintln(out, line)
 }
 
 func (p *project) warn(text string) {

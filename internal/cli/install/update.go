@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 )
 
@@ -34,7 +35,8 @@ not change are not started, and packages of other skills stay pinned; perstack i
 
 Exit codes are those of perstack install. perstack.lock is changed only if the code is 0.`,
 		Example: `  perstack update
-  perstack update @acme/reader`,
+  perstack update @acme/reader
+  perstack update --yes --json | jq -r '.experts[] | select(.before) | .exact'`,
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			path, err := manifest.Locate(h.Dir, opts.Config)
 			if err != nil {
@@ -58,7 +60,40 @@ Exit codes are those of perstack install. perstack.lock is changed only if the c
 		},
 	}
 	opts.addFlags(cmd)
+	h.JSONErrors(cmd, &opts.JSON)
 	return cmd
+}
+
+// A pinned is a published Expert that perstack.lock has, for programs.
+type pinned struct {
+	Key      string `json:"key"`             // as perstack.toml has it
+	Exact    string `json:"exact"`           // what it means now
+	Before   string `json:"before,omitzero"` // what it meant before
+	Registry string `json:"registry"`
+	Digest   string `json:"digest"`
+	LogIndex int64  `json:"logIndex"`
+	Signer   string `json:"signer,omitzero"`
+}
+
+// printUpdate prints what an update has pinned.
+func (p *project) printUpdate(lock, old *lockfile.Lock) error {
+	all := []pinned{}
+	for _, r := range p.published.Roots {
+		now, ok := lock.Published(r.Key)
+		if !ok {
+			continue
+		}
+		e := now.Published
+		one := pinned{Key: r.Key, Exact: now.Key, Registry: e.Registry, Digest: e.Digest, LogIndex: e.LeafIndex, Signer: e.Signer}
+		if before, ok := old.Published(r.Key); ok && before.Key != now.Key {
+			one.Before = before.Key
+		}
+		all = append(all, one)
+	}
+	return host.WriteJSON(p.opts.Host.Stdout, struct {
+		Lockfile string   `json:"lockfile"`
+		Experts  []pinned `json:"experts"`
+	}{lock.Path, all})
 }
 
 // floating are the keys of published Experts that can mean another version tomorrow.

@@ -44,7 +44,7 @@ only Experts that this key signed. docs/registry-commands.md says more.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), opts) },
 	}
-	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list as JSON")
+	h.JSONErrors(cmd, &opts.JSON)
 	return cmd
 }
 

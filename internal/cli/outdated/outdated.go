@@ -50,9 +50,14 @@ reached; 2 wrong usage or configuration.`,
   perstack outdated --json`,
 		Args:              host.NoArgs("it looks at all Experts of the file that --config names"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), opts)
+		},
 	}
-	opts.Flags.Add(cmd)
+	opts.Flags.Add(h, cmd)
 	return cmd
 }
 
@@ -60,13 +65,9 @@ func run(ctx context.Context, opts *Options) error {
 	rows, err := opts.compare(ctx)
 	if err == nil {
 		err = opts.print(rows)
-		if err == nil && len(rows) > 0 {
-			err = host.Exit(host.ExitFailure) // all has been said
-		}
-		return err
 	}
-	if opts.Flags.JSON {
-		return host.FailJSON(opts.Host.Stdout, err)
+	if err == nil && len(rows) > 0 {
+		err = host.Exit(host.ExitFailure) // all has been said
 	}
 	return err
 }

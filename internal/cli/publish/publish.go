@@ -46,7 +46,7 @@ type Options struct {
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
 	if runF == nil {
-		runF = run
+		runF = func(ctx context.Context, opts *Options) error { return opts.run(ctx) }
 	}
 	cmd := &cobra.Command{
 		Use:   "publish [expert]",
@@ -102,7 +102,7 @@ usage or no key. Nothing was published with 2.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	opts.Flags.Add(cmd)
+	opts.Flags.Add(h, cmd)
 	h.AddYes(cmd, "publish without a question")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "check everything and print the definition, but do not publish")
 	cmd.Flags().StringVar(&opts.Sign, "sign", "", "sign with an SSH key: its path or fingerprint, after =, or the only one that you have")
@@ -119,14 +119,6 @@ usage or no key. Nothing was published with 2.`,
 		}
 	}
 	return cmd
-}
-
-func run(ctx context.Context, opts *Options) error {
-	err := opts.run(ctx)
-	if opts.Flags.JSON {
-		return host.FailJSON(opts.Host.Stdout, err)
-	}
-	return err
 }
 
 func (o *Options) run(ctx context.Context) (err error) {

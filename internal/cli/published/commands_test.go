@@ -87,10 +87,8 @@ func (w *world) run(args ...string) (stdout, stderr string, code int) {
 	root.AddCommand(publish.New(h, nil), unpublish.New(h, nil), tag.New(h, nil), status.New(h, nil))
 	root.SetArgs(args)
 	root.SetOut(&out)
-	err := root.ExecuteContext(w.t.Context())
-	if message := host.Describe(err); message != "" {
-		errs.WriteString("perstack: " + message + "\n")
-	}
+	cmd, err := root.ExecuteContextC(w.t.Context())
+	err = h.Report(cmd, args, err)
 	return out.String(), errs.String(), host.ExitCode(err)
 }
 
@@ -379,4 +377,16 @@ func TestUnproved(t *testing.T) {
 	if !slices.Contains(other.Paths(), "POST /api/registry/v2/experts") {
 		t.Errorf("%q", other.Paths())
 	}
+}
+
+// With --json nothing is asked, even if there is a user.
+func TestJSONAsksNothing(t *testing.T) {
+	w := newWorld(t, file)
+	w.answer = func(question string) bool {
+		t.Errorf("asked: %s", question)
+		return false
+	}
+	w.want(0, `"logIndex"`, "publish", "@acme/reader", "--json")
+	w.want(2, `"kind": "usage"`, "unpublish", "@acme/reader@1.0.0", "--json")
+	w.want(2, `"kind": "usage"`, "status", "--json")
 }

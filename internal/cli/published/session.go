@@ -25,9 +25,9 @@ type Flags struct {
 }
 
 // Add adds the flags to a command.
-func (f *Flags) Add(cmd *cobra.Command) {
+func (f *Flags) Add(h *host.Host, cmd *cobra.Command) {
 	host.AddLocalConfigFlag(cmd, &f.Config)
-	cmd.Flags().BoolVar(&f.JSON, "json", false, "print the result, or the error, as JSON")
+	h.JSONErrors(cmd, &f.JSON)
 }
 
 // A Session is one call of a command.

@@ -31,9 +31,9 @@ func newAudit(h *host.Host, runF func(context.Context, *auditOptions) error) *co
 	cmd := &cobra.Command{
 		Use:   "audit [registry]",
 		Short: "Follow the whole log of a registry, and check it",
-		Long: `Read every leaf of the transparency log of a registry, without a key, as anybody can. The
-command computes the hash of the log from the leaves, and compares it with what the
-registry has signed and with what this machine saw before. It reports leaves that
+		Long: `Read every entry of the transparency log of a registry, without an API key, as anybody
+can. The command computes the hash of the log from the entries, and compares it with what
+the registry has signed and with what this machine saw before. It reports entries that
 contradict each other: a version that was published twice, a tag that was moved from
 elsewhere, a delegate that does not exist.
 
@@ -50,21 +50,17 @@ The exit code is 1 if the log has a problem or cannot be verified.`,
 		}),
 		ValidArgsFunction: h.CompleteRegistry,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := host.RefuseEmpty(cmd.Flags())
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
 			if len(args) > 0 {
 				opts.registry = args[0]
 			}
-			if err == nil {
-				err = runF(cmd.Context(), opts)
-			}
-			if opts.json && host.ExitCode(err) != 0 && host.Describe(err) != "" {
-				return host.FailJSON(h.Stdout, err)
-			}
-			return err
+			return runF(cmd.Context(), opts)
 		},
 	}
 	cmd.Flags().StringVar(&opts.scope, "scope", "", "list what happened to the Experts of a scope like @acme, or to one Expert")
-	cmd.Flags().BoolVar(&opts.json, "json", false, "print the report, or the error, as JSON")
+	h.JSONErrors(cmd, &opts.json)
 	if err := cmd.RegisterFlagCompletionFunc("scope", cobra.NoFileCompletions); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -74,9 +70,9 @@ The exit code is 1 if the log has a problem or cannot be verified.`,
 // subject is a scope, or the name of an Expert.
 var subject = regexp.MustCompile(`^(@[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)?|[a-z0-9][a-z0-9_-]*)$`)
 
-// A leaf is one for programs.
-type leaf struct {
-	Index   int64     `json:"index"`
+// An entry is one of the log, for programs.
+type entry struct {
+	Index   int64     `json:"logIndex"`
 	Kind    string    `json:"kind"`
 	Name    string    `json:"name,omitzero"`
 	Version string    `json:"version,omitzero"`
@@ -91,7 +87,7 @@ type leaf struct {
 }
 
 type problem struct {
-	Index   int64  `json:"index"`
+	Index   int64  `json:"logIndex"`
 	Message string `json:"message"`
 }
 
@@ -103,7 +99,7 @@ type result struct {
 	OK       bool      `json:"ok"`
 	Problems []problem `json:"problems"`
 	Scope    string    `json:"scope,omitzero"`
-	Leaves   []leaf    `json:"leaves,omitempty"` // about the scope
+	Entries  []entry   `json:"entries,omitempty"` // about the scope
 }
 
 func runAudit(ctx context.Context, opts *auditOptions) error {
@@ -152,7 +148,7 @@ func (o *auditOptions) progress() func(read, size int64) {
 			return
 		}
 		last = now
-		fmt.Fprintf(h.Stderr, "perstack: %d of %d leaves read\n", read, size)
+		fmt.Fprintf(h.Stderr, "perstack: %d of %d log entries read\n", read, size)
 	}
 }
 
@@ -163,7 +159,7 @@ func newResult(address, scope string, a *client.Audit) result {
 	}
 	for _, t := range a.Touching {
 		l := t.Leaf
-		made.Leaves = append(made.Leaves, leaf{t.Index, string(l.Kind), l.Name, l.Version, l.Digest, l.Tag, l.Old, l.New, l.Reason, l.Org, l.Actor, l.Time})
+		made.Entries = append(made.Entries, entry{t.Index, string(l.Kind), l.Name, l.Version, l.Digest, l.Tag, l.Old, l.New, l.Reason, l.Org, l.Actor, l.Time})
 	}
 	return made
 }
@@ -171,21 +167,21 @@ func newResult(address, scope string, a *client.Audit) result {
 // describe writes the report for people.
 func describe(address, scope string, a *client.Audit) string {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s\n  log     %s\n  leaves  %d\n  root    %s\n", terminal.CleanLine(address), terminal.RevealLine(a.Origin), a.Size, terminal.CleanLine(a.Root))
+	fmt.Fprintf(out, "%s\n  log      %s\n  entries  %d\n  root     %s\n", terminal.CleanLine(address), terminal.RevealLine(a.Origin), a.Size, terminal.CleanLine(a.Root))
 	if scope != "" {
-		fmt.Fprintf(out, "\nLeaves about %s: %d\n", scope, len(a.Touching))
+		fmt.Fprintf(out, "\nEntries about %s: %d\n", scope, len(a.Touching))
 		for _, t := range a.Touching {
 			l := t.Leaf
 			fmt.Fprintf(out, "  %6d  %s  %s\n", t.Index, l.Time.UTC().Format("2006-01-02 15:04"), terminal.RevealLine(what(&t)))
 		}
 	}
 	if len(a.Problems) == 0 {
-		fmt.Fprintln(out, "\nThe log is what the registry has signed, it only grew, and no leaf contradicts another.")
+		fmt.Fprintln(out, "\nThe log is what the registry has signed, it only grew, and no entry contradicts another.")
 		return out.String()
 	}
 	fmt.Fprintf(out, "\nFound %s\n", wording.Count(len(a.Problems), "problem"))
 	for _, p := range a.Problems {
-		fmt.Fprintf(out, "  leaf %d: %s\n", p.Index, terminal.CleanLine(p.Message))
+		fmt.Fprintf(out, "  entry %d: %s\n", p.Index, terminal.CleanLine(p.Message))
 	}
 	return out.String()
 }

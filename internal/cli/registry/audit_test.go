@@ -29,10 +29,11 @@ func call(t *testing.T, h *host.Host, args ...string) error {
 	cmd := New(h)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	return cmd.ExecuteContext(t.Context())
+	called, err := cmd.ExecuteContextC(t.Context())
+	return h.Report(called, args, err)
 }
 
-// A log with leaves that contradict each other is reported, with exit code 1.
+// A log with entries that contradict each other is reported, with exit code 1.
 func TestAuditProblems(t *testing.T) {
 	r := registrytest.New(t, httptest.NewServer)
 	r.Publish(registrytest.Minimal("@acme/x@1.0.0"), "")
@@ -40,7 +41,7 @@ func TestAuditProblems(t *testing.T) {
 	r.Publish(registrytest.Minimal("@acme/y@1.0.0"), "")
 	h, out, _ := user(t)
 	err := call(t, h, "audit", r.URL, "--scope", "@acme/x")
-	if host.ExitCode(err) != host.ExitFailure || host.Describe(err) != "" || !strings.Contains(out.String(), "Found 1 problem\n  leaf 1: ") || !strings.Contains(out.String(), "Leaves about @acme/x: 2\n") {
+	if host.ExitCode(err) != host.ExitFailure || host.Describe(err) != "" || !strings.Contains(out.String(), "Found 1 problem\n  entry 1: ") || !strings.Contains(out.String(), "Entries about @acme/x: 2\n") {
 		t.Errorf("%v: %s", err, out)
 	}
 	out.Reset()
@@ -92,7 +93,7 @@ func TestAuditProgress(t *testing.T) {
 		now = now.Add(700 * time.Millisecond)
 		progress(read, 1000)
 	}
-	if got := errs.String(); got != "perstack: 512 of 1000 leaves read\n" {
+	if got := errs.String(); got != "perstack: 512 of 1000 log entries read\n" {
 		t.Errorf("%q", got)
 	}
 }

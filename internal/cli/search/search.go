@@ -62,19 +62,16 @@ the log of the registry, and shows what it can do.`,
 			if err == nil && (opts.Limit < 1 || opts.Limit > maxLimit) {
 				err = host.Usagef("--limit is %d, and must be from 1 to %d", opts.Limit, maxLimit)
 			}
-			if err == nil {
-				err = runF(cmd.Context(), opts)
+			if err != nil {
+				return err
 			}
-			if opts.JSON {
-				return host.FailJSON(h.Stdout, err)
-			}
-			return err
+			return runF(cmd.Context(), opts)
 		},
 	}
 	h.AddRegistryFlag(cmd, &opts.Registry, "name or address of the registry (default: that of the scope, or the default registry)")
 	cmd.Flags().StringVar(&opts.Owner, "owner", "", "list the Experts of an organization only")
 	cmd.Flags().IntVar(&opts.Limit, "limit", defaultLimit, "list so many Experts at most")
-	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list, or the error, as JSON")
+	h.JSONErrors(cmd, &opts.JSON)
 	for _, name := range []string{"owner", "limit"} {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions); err != nil {
 			panic(err) // the flags are defined above

@@ -38,7 +38,7 @@ var statuses = []string{api.Available, api.Deprecated, api.Disabled}
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
 	if runF == nil {
-		runF = run
+		runF = func(ctx context.Context, opts *Options) error { return opts.run(ctx) }
 	}
 	cmd := &cobra.Command{
 		Use:   "status [key] [status]",
@@ -84,7 +84,7 @@ not be reached; 2 wrong usage, no key, or a version that does not exist.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	opts.Flags.Add(cmd)
+	opts.Flags.Add(h, cmd)
 	cmd.Flags().StringVar(&opts.Message, "message", "", "what users of the version are told")
 	cmd.Flags().StringVar(&opts.ReplacedBy, "replaced-by", "", "key of the Expert to use instead")
 	for _, flag := range []string{"message", "replaced-by"} {
@@ -93,14 +93,6 @@ not be reached; 2 wrong usage, no key, or a version that does not exist.`,
 		}
 	}
 	return cmd
-}
-
-func run(ctx context.Context, opts *Options) error {
-	err := opts.run(ctx)
-	if opts.Flags.JSON {
-		return host.FailJSON(opts.Host.Stdout, err)
-	}
-	return err
 }
 
 func (o *Options) run(ctx context.Context) (err error) {

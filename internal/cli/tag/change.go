@@ -13,14 +13,6 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-func run(ctx context.Context, opts *Options) error {
-	err := opts.run(ctx)
-	if opts.Flags.JSON {
-		return host.FailJSON(opts.Host.Stdout, err)
-	}
-	return err
-}
-
 func (o *Options) run(ctx context.Context) (err error) {
 	key, err := o.check()
 	if err != nil {

@@ -80,7 +80,7 @@ to another version meanwhile is not removed there.` + exitCodes,
 func one(h *host.Host, runF func(context.Context, *Options) error, verb Verb, cmd *cobra.Command) *cobra.Command {
 	opts := &Options{Host: h, Verb: verb}
 	if runF == nil {
-		runF = run
+		runF = func(ctx context.Context, opts *Options) error { return opts.run(ctx) }
 	}
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.ValidArgsFunction = complete.Expert(h, &opts.Flags.Config)
@@ -90,11 +90,14 @@ func one(h *host.Host, runF func(context.Context, *Options) error, verb Verb, cm
 				return err
 			}
 		}
+		if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+			return err
+		}
 		if len(args) > 0 {
 			opts.Key, opts.Tags = args[0], args[1:]
 		}
 		return runF(cmd.Context(), opts)
 	}
-	opts.Flags.Add(cmd)
+	opts.Flags.Add(h, cmd)
 	return cmd
 }

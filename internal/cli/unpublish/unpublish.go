@@ -30,7 +30,7 @@ type Options struct {
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
 	if runF == nil {
-		runF = run
+		runF = func(ctx context.Context, opts *Options) error { return opts.run(ctx) }
 	}
 	cmd := &cobra.Command{
 		Use:   "unpublish [key]",
@@ -55,7 +55,7 @@ could not be reached; 2 wrong usage, no key, or a version that does not exist.`,
 		}),
 		ValidArgsFunction: complete.Expert(h, &opts.Flags.Config),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := h.RefuseInJob(cmd); err != nil {
+			if err := errors.Join(h.RefuseInJob(cmd), host.RefuseEmpty(cmd.Flags())); err != nil {
 				return err
 			}
 			if len(args) > 0 {
@@ -64,17 +64,9 @@ could not be reached; 2 wrong usage, no key, or a version that does not exist.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	opts.Flags.Add(cmd)
+	opts.Flags.Add(h, cmd)
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "remove it without a question")
 	return cmd
-}
-
-func run(ctx context.Context, opts *Options) error {
-	err := opts.run(ctx)
-	if opts.Flags.JSON {
-		return host.FailJSON(opts.Host.Stdout, err)
-	}
-	return err
 }
 
 func (o *Options) run(ctx context.Context) (err error) {

@@ -78,7 +78,7 @@ func (d *difference) describe() string {
 		mark string
 		v    *shown
 	}{{"-", d.From}, {"+", d.To}} {
-		proof := fmt.Sprintf("verified, leaf %d", one.v.Index)
+		proof := fmt.Sprintf("verified, log entry %d", one.v.LogIndex)
 		if !one.v.Verified {
 			proof = "not verified"
 		}

@@ -37,7 +37,7 @@ type shown struct {
 	Registry    string         `json:"registry"`
 	Verified    bool           `json:"verified"` // by the log of the registry
 	Digest      string         `json:"digest"`
-	Index       int64          `json:"index"` // of its leaf in the log
+	LogIndex    int64          `json:"logIndex"` // of its entry in the log
 	LogSize     int64          `json:"logSize,omitzero"`
 	PublishedAt time.Time      `json:"publishedAt,omitzero"`
 	Signer      string         `json:"signer,omitzero"`
@@ -45,7 +45,7 @@ type shown struct {
 	CardHash    string         `json:"cardHash"`
 	Delegates   []delegate     `json:"delegates"`
 	Definition  jsontext.Value `json:"definition"`
-	Said        said           `json:"said"` // by the registry, without proof
+	Said        said           `json:"unproved"` // what only the registry says
 	definition  *definition.Definition
 	whole       bool // show the instruction, too
 	decision    scopes.Decision
@@ -93,7 +93,7 @@ func (s *session) version(ctx context.Context, key string) (*shown, error) {
 	e := found.Experts[found.Keys[key]]
 	closure := closureOf(found, e)
 	v := &shown{
-		Key: e.Key, Registry: c.URL(), Verified: !e.Unverified, Digest: e.Digest, Index: e.Index, LogSize: found.Size, PublishedAt: e.PublishedAt, Signer: e.Signer,
+		Key: e.Key, Registry: c.URL(), Verified: !e.Unverified, Digest: e.Digest, LogIndex: e.Index, LogSize: found.Size, PublishedAt: e.PublishedAt, Signer: e.Signer,
 		Card: card.Of(closure), Delegates: []delegate{}, Definition: jsontext.Value(e.Content),
 		Said:       said{Status: e.Status, StatusMessage: e.Message, ReplacedBy: e.ReplacedBy},
 		definition: e.Definition, decision: d, client: c,

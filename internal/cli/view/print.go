@@ -27,7 +27,7 @@ func (v *shown) describe() string {
 	}
 	row("registry", v.Registry)
 	if v.Verified {
-		row("verified", fmt.Sprintf("leaf %d of %d in the log of the registry", v.Index, v.LogSize))
+		row("verified", fmt.Sprintf("entry %d of %d in the log of the registry", v.LogIndex, v.LogSize))
 	} else {
 		row("not verified", "the registry has no log, so there is only its word")
 	}

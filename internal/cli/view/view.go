@@ -57,22 +57,18 @@ registry says is marked with *. Nothing is run, and nothing in your project chan
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := host.RefuseEmpty(cmd.Flags())
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
 			opts.Key = args[0]
 			if len(args) > 1 {
 				opts.Other = args[1]
 			}
-			if err == nil {
-				err = runF(cmd.Context(), opts)
-			}
-			if opts.JSON {
-				return host.FailJSON(h.Stdout, err)
-			}
-			return err
+			return runF(cmd.Context(), opts)
 		},
 	}
 	h.AddRegistryFlag(cmd, &opts.Registry, "name or address of the registry (default: that of the scope)")
-	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print it, or the error, as JSON")
+	h.JSONErrors(cmd, &opts.JSON)
 	return cmd
 }
 

@@ -42,7 +42,8 @@ func call(t *testing.T, h *host.Host, args ...string) error {
 	cmd := New(h, nil)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	return cmd.ExecuteContext(t.Context())
+	called, err := cmd.ExecuteContextC(t.Context())
+	return h.Report(called, args, err)
 }
 
 // What a registry cannot prove is not shown, and ends with 1 and a kind of its own.

@@ -34,6 +34,7 @@ const (
 type Error struct {
 	Kind      Kind
 	Host      string // of the registry
+	Registry  string // its address; empty if it has no valid one
 	Operation string // such as resolve
 	Status    int    // of the answer; 0 if there was none
 	Message   string // what was seen, and why that is wrong
@@ -87,10 +88,10 @@ func shown(text string) string { return wording.Visible(wording.Cut(text, maxSho
 
 // fail makes an error of this registry.
 func (c *Client) fail(kind Kind, operation string, err error) *Error {
-	return &Error{Kind: kind, Host: c.base.Host, Operation: operation, Err: err}
+	return &Error{Kind: kind, Host: c.base.Host, Registry: c.URL(), Operation: operation, Err: err}
 }
 
 // failf is [Client.fail] with a message.
 func (c *Client) failf(kind Kind, operation, format string, args ...any) *Error {
-	return &Error{Kind: kind, Host: c.base.Host, Operation: operation, Message: fmt.Sprintf(format, args...)}
+	return &Error{Kind: kind, Host: c.base.Host, Registry: c.URL(), Operation: operation, Message: fmt.Sprintf(format, args...)}
 }

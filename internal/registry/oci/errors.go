@@ -30,11 +30,11 @@ type action struct {
 }
 
 func (a action) failf(kind client.Kind, format string, args ...any) *client.Error {
-	return &client.Error{Kind: kind, Host: a.ref.Host, Operation: a.operation + " " + a.ref.String(), Message: fmt.Sprintf(format, args...)}
+	return &client.Error{Kind: kind, Host: a.ref.Host, Registry: "oci://" + a.ref.Host, Operation: a.operation + " " + a.ref.String(), Message: fmt.Sprintf(format, args...)}
 }
 
 func (a action) fail(kind client.Kind, err error) *client.Error {
-	return &client.Error{Kind: kind, Host: a.ref.Host, Operation: a.operation + " " + a.ref.String(), Err: err}
+	return &client.Error{Kind: kind, Host: a.ref.Host, Registry: "oci://" + a.ref.Host, Operation: a.operation + " " + a.ref.String(), Err: err}
 }
 
 // lie says that what a server answered is not what was asked for.

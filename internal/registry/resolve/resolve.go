@@ -433,7 +433,7 @@ func (f *Found) Deprecated() (all []*client.Expert) {
 }
 
 func refuse(d scopes.Decision, kind client.Kind, hint, format string, args ...any) error {
-	return &client.Error{Kind: kind, Host: host(d.Registry.URL), Operation: "resolve", Message: fmt.Sprintf(format, args...), Hint: hint}
+	return &client.Error{Kind: kind, Host: host(d.Registry.URL), Registry: d.Registry.URL, Operation: "resolve", Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // host is the part of an address between scheme and path.
