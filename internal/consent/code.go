@@ -37,7 +37,7 @@ func (l *lister) code(e *expert.Expert, s *expert.Skill) (id, words string) {
 		return "", ""
 	case isPackage && ok && pinned.Package.Integrity != "":
 		p := pinned.Package
-		return strings.Join([]string{p.Manager, p.Name, p.Version, p.Integrity, p.Tree}, "\n"), fmt.Sprintf("pinned by %s: %s@%s", l.lockName(), p.Name, p.Version)
+		return p.ID(), fmt.Sprintf("pinned by %s: %s@%s", l.lockName(), p.Name, p.Version)
 	case isPackage:
 		return "", "not pinned: the registry decides"
 	}

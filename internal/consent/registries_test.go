@@ -24,12 +24,13 @@ func TestRegistryRequests(t *testing.T) {
 	acme := consent.Registry{Name: "acme", URL: "https://a.example", Scope: "@acme"}
 	usual := consent.Registry{Name: "default", URL: "https://d.example"}
 	var got []string
-	for _, r := range list(usual, acme, acme) {
+	for _, r := range list(usual, acme, acme, consent.Registry{Name: "default", URL: "https://api.perstack.ai", LogKey: "k", KeyOnly: true}) {
 		got = append(got, fmt.Sprintf("%s %d %t: %s", r.Kind, r.Line, r.Explicit, r.Text))
 	}
 	want := []string{
-		"registries 1 true: Experts that are not in the file come from https://d.example, which can get your PERSTACK_API_KEY",
+		"registries 1 true: Experts that are not in the file come from https://d.example, which does not get your PERSTACK_API_KEY; the first key of its log that is seen counts",
 		"registries 2 false: Experts of @acme come from https://a.example; the first key of its log that is seen counts",
+		"registries 2 false: the log of https://api.perstack.ai has the key k",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

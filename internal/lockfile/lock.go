@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -97,6 +98,11 @@ type Package struct {
 	Version   string `json:"version"`   // exact
 	Integrity string `json:"integrity"` // as npm writes it; empty for uvx
 	Tree      string `json:"tree"`      // npm: the package-lock.json of all that it needs; empty for uvx
+}
+
+// ID identifies the package and all that it needs.
+func (p *Package) ID() string {
+	return strings.Join([]string{p.Manager, p.Name, p.Version, p.Integrity, p.Tree}, "\n")
 }
 
 // A Tool is the definition of a tool, word for word as the server gave it. Definition

@@ -89,8 +89,8 @@ var arrows = []arrow{
 	{"internal/registry/card", "expert internal/registry/definition"},
 	{"internal/registry/review", "expert model internal/registry/card internal/registry/definition internal/terminal internal/wording"},
 	{"internal/registry/trust", "internal/filelock internal/opendir internal/privatefile internal/registry/definition internal/userfile"},
-	{"internal/registry/client", "expert internal/netaddr internal/registry/api internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
-	{"internal/registry/oci", "expert internal/netaddr internal/registry/api internal/registry/client internal/registry/definition internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
+	{"internal/registry/client", "expert internal/netaddr internal/registry/api internal/registry/definition internal/registry/review internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
+	{"internal/registry/oci", "expert internal/netaddr internal/registry/api internal/registry/client internal/registry/definition internal/registry/review internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
 	{"internal/registry/scopes", "expert internal/filelock internal/manifest internal/netaddr internal/opendir internal/privatefile internal/registry/signature internal/userfile internal/wording"},
 	{"internal/registry/resolve", "expert internal/filelock internal/opendir internal/privatefile internal/registry/api internal/registry/card internal/registry/client internal/registry/definition internal/registry/scopes internal/userfile"},
 

@@ -55,6 +55,9 @@ func (r *Registries) named(d scopes.Decision) error {
 	if !d.Asks {
 		return nil
 	}
+	if d.From != scopes.Project || d.Default {
+		return Usagef("only perstack.toml names the key of the log of %s; if it is right, name it in your own configuration", terminal.RevealLine(d.Registry.URL))
+	}
 	return Usagef("only perstack.toml names the registry %s; to use it, add --registry %s, or name it in your own configuration",
 		terminal.RevealLine(d.Registry.URL), terminal.ShellJoin(d.Registry.URL))
 }

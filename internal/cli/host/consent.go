@@ -351,6 +351,8 @@ func explicitFlag(r consent.Request) string {
 		return "--proxy squid"
 	case r.Kind == manifest.RequestRegistries:
 		return "[registries.default] in your configuration"
+	case r.Kind == manifest.RequestPublished:
+		return "the key " + path
 	case r.Kind != manifest.RequestSandbox:
 		return "--env-path"
 	case strings.HasPrefix(r.Path, "sandbox.readable"):

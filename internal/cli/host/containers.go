@@ -47,7 +47,7 @@ func (r *Registries) containers(login func(context.Context, string) (oci.Login, 
 		return nil, err
 	}
 	return oci.New(oci.Options{
-		Login: login, Policies: require, HTTP: web, Trust: r.Trust, UserAgent: "perstack/" + version.String(),
+		Login: login, Policies: require, HTTP: web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Log: h.Logger(false),
 		Clock: func() time.Time { return h.Source.Now() },
 	})
 }

@@ -21,8 +21,11 @@ func (r *Registries) AllowKey(ctx context.Context, d scopes.Decision) error {
 		return err
 	}
 	what := fmt.Sprintf("perstack.toml says that %s is in the registry %s, which you have not allowed", d.Subject, terminal.RevealLine(d.Registry.URL))
+	if d.From != scopes.Project || d.Default {
+		what = fmt.Sprintf("perstack.toml says that the log of %s has the key %s, which you have not allowed", terminal.RevealLine(d.Registry.URL), terminal.RevealLine(d.Registry.LogKey))
+	}
 	if !h.CanConfirm() {
-		return Usagef("%s; name the registry in %s", what, terminal.CleanLine(h.UserConfigPath()))
+		return Usagef("%s; name it in %s", what, terminal.CleanLine(h.UserConfigPath()))
 	}
 	yes, err := h.Confirm(ctx, "perstack: %s. Send it requests with your key for it?", what)
 	if err == nil && !yes {

@@ -172,8 +172,8 @@ func (h *Host) tellPublished(found *resolve.Found) {
 			h.Say("%s, %s of %s, %s", what, shortDigest(r.Pin.Digest), r.Pin.Registry, origin(r.Expert()))
 		}
 	}
-	for _, e := range found.Deprecated() {
-		text := e.Key + " is deprecated"
+	for _, e := range found.Discouraged() {
+		text := e.Key + " is " + e.Status
 		if e.Message != "" {
 			text += ": " + e.Message
 		}
@@ -206,7 +206,7 @@ func origin(e *client.Expert) string {
 func (p *Published) ask(ctx context.Context, earlier map[string]resolve.Pin) error {
 	for i := range p.Roots {
 		r := &p.Roots[i]
-		one := consent.Published{Key: r.Pin.Exact, Registry: r.Pin.Registry, Origin: shortDigest(r.Pin.Digest) + ", " + origin(r.Expert()), Card: card.Lines(r.Card.Abilities)}
+		one := consent.Published{Newer: r.Newer, Key: r.Pin.Exact, Registry: r.Pin.Registry, Origin: shortDigest(r.Pin.Digest) + ", " + origin(r.Expert()), Card: card.Lines(r.Card.Abilities)}
 		for _, e := range r.Closure {
 			one.Digests = append(one.Digests, e.Key+" "+e.Digest)
 		}
@@ -259,8 +259,13 @@ func (p *Published) Keep(ctx context.Context) error {
 	if p == nil || p.registries == nil {
 		return nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(p.Decisions)) {
-		d := p.Decisions[key]
+	for i := range p.Roots {
+		// What they delegate to can be of any scope: the user and the project named the roots only.
+		r := &p.Roots[i]
+		d, asked := p.Decisions[r.Pin.Exact]
+		if !asked {
+			continue
+		}
 		head, err := p.registries.Trust.Log(d.Registry.URL).Head()
 		if err == nil {
 			err = p.registries.Bound.Bind(ctx, d, head.Key)

@@ -76,11 +76,11 @@ func (r *Registries) Asked(keys []string) (all []consent.Registry, err error) {
 		if !d.Asks {
 			continue
 		}
-		one := consent.Registry{Name: d.Registry.Name, URL: d.Registry.URL, Scope: d.Subject}
+		one := consent.Registry{Name: d.Registry.Name, URL: d.Registry.URL, Scope: d.Subject, KeyOnly: d.From != scopes.Project || d.Default}
 		if d.KeyFrom == scopes.Project {
 			one.LogKey = d.Registry.LogKey
 		}
-		if one.Name == manifest.DefaultRegistry {
+		if one.Name == manifest.DefaultRegistry || one.KeyOnly {
 			one.Scope = ""
 		}
 		all = append(all, one)
@@ -123,9 +123,10 @@ func (r *Registries) client(d scopes.Decision, key string) (*client.Client, erro
 	}
 	return client.New(client.Options{
 		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: key,
-		Insecure: d.From == scopes.User, // a project cannot name an address without encryption
-		Policies: require, PrivateScopes: private,
-		HTTP: web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Clock: func() time.Time { return h.Source.Now() },
+		NewLogKey: d.KeyFrom == scopes.User,
+		Insecure:  d.From == scopes.User, // a project cannot name an address without encryption
+		Policies:  require, PrivateScopes: private,
+		HTTP: web, Trust: r.Trust, UserAgent: "perstack/" + version.String(), Log: h.Logger(false), Clock: func() time.Time { return h.Source.Now() },
 	})
 }
 

@@ -174,7 +174,7 @@ func (b *builder) skill(d *definition.Definition, name string, s definition.Skil
 			b.add(d, Question, tool)
 		}
 	default:
-		b.add(d, Server, origin(s.Endpoint))
+		b.add(d, Server, address(s.Endpoint))
 	}
 	for _, variable := range s.RequiredEnv {
 		b.add(d, Variable, variable+" for "+name)
@@ -193,11 +193,13 @@ func (b *builder) skill(d *definition.Definition, name string, s definition.Skil
 	}
 }
 
-// origin is where a server is, without the path.
-func origin(endpoint string) string {
+// address is where a server is: many servers of one host can belong to many owners. There is one text for
+// each address.
+func address(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return endpoint
 	}
-	return u.Scheme + "://" + u.Host
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	return strings.TrimSuffix(u.String(), "/")
 }

@@ -52,7 +52,7 @@ func TestOf(t *testing.T) {
 	want := []string{
 		"package: npx @acme/search@1.2.3 (@acme/lead)",
 		"package: uvx other (@acme/reader)",
-		"server: https://mcp.example.com (@acme/lead)",
+		"server: https://mcp.example.com/a?b=c (@acme/lead)",
 		"variable: SEARCH_KEY for search (@acme/lead)",
 		"host: any host that the sandbox allows, by other (@acme/reader)",
 		"host: example.com for search (@acme/lead)",

@@ -36,6 +36,8 @@ type Options struct {
 	Insecure bool
 	// LogKey is the verifier key of the registry's log; if it is empty, the key that is seen first counts.
 	LogKey string
+	// NewLogKey says that the user has named LogKey, so that it replaces one that was seen before.
+	NewLogKey bool
 	// Key is the API key; empty if there is none.
 	Key string
 	// PrivateScopes are those whose Experts can only be read with the key, such as @acme. All other reads are

@@ -400,6 +400,9 @@ func TestLogKey(t *testing.T) {
 	wantError(t, err, Unverified, "no key that is known has signed it")
 	configured := o
 	configured.LogKey = r.LogKey
+	_, err = open(t, configured).Resolve(t.Context(), "helper")
+	wantError(t, err, Configuration, "the key of the log should be", "and was")
+	configured.NewLogKey = true                  // the user's word
 	for _, o := range []Options{configured, o} { // the user has replaced it, and it stays
 		if _, err := open(t, o).Resolve(t.Context(), "helper"); err != nil {
 			t.Error(err)

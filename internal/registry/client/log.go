@@ -51,6 +51,10 @@ func (c *Client) view(ctx context.Context) (*view, error) {
 		}
 	}
 	switch {
+	case stored.Known() && c.options.LogKey != "" && c.options.LogKey != stored.Key && !c.options.NewLogKey:
+		refused := c.failf(Configuration, "known log", "the key of the log should be %s, and was %s when this machine saw it before", wording.Quote(c.options.LogKey), wording.Quote(stored.Key))
+		refused.Hint = "if the new one is right, name it in your own configuration"
+		return nil, refused
 	case c.options.LogKey != "":
 		v.head.Key = c.options.LogKey
 	case !stored.Known():

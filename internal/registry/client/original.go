@@ -119,7 +119,16 @@ func (c *Client) resolveOriginal(ctx context.Context, v *view, keys []string) (*
 	}
 	for _, key := range keys {
 		found.Keys[key] = exact[key]
+		asked, err := expert.ParseKey(key)
+		if err == nil && asked.Version == "" && (asked.Tag == "" || asked.Tag == "latest") {
+			asked.Version = found.Experts[exact[key]].Definition.Version
+			err = p.newest(key, asked)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
+	found.Newer = p.newer
 	if err := p.closure(found); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ type Resolution struct {
 	Keys    map[string]string  // the exact key of each key that was asked for
 	Experts map[string]*Expert // by exact key: the closure of all of them
 	Size    int64              // of the log; 0 if the registry has none
+	// Newer has, for keys that ask for the newest version, a newer one than the registry names now and has
+	// named on this machine before. It can have been withdrawn, or the registry holds it back.
+	Newer map[string]string
 }
 
 // maxRaces bounds how often another process can store a newer state of the log in between.

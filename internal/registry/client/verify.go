@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/definition"
+	"github.com/perstack-go/perstack/internal/registry/review"
 	"github.com/perstack-go/perstack/internal/registry/signature"
 	"github.com/perstack-go/perstack/internal/registry/tlog"
 	"github.com/perstack-go/perstack/internal/registry/trust"
@@ -23,6 +24,7 @@ type verification struct {
 	leaves     map[string]string     // of publications, by exact key
 	signatures map[string]string     // by exact key
 	names      map[string]trust.Name // what was seen of them, with this answer
+	newer      map[string]string     // versions that keys meant before, and that are newer than what they mean now
 }
 
 // lie says that what a registry answered is not true.
@@ -56,6 +58,7 @@ func (p *verification) resolved(keys []string, a *api.Resolved) (*Resolution, er
 	if err := p.closure(found); err != nil {
 		return nil, err
 	}
+	found.Newer = p.newer
 	return found, p.policy(found)
 }
 
@@ -83,7 +86,7 @@ func (p *verification) meaning(key string, a *api.Resolved) (exact string, err e
 		return "", p.lie("the registry says that %s means %s, which is disabled", key, exact)
 	}
 	if asked.Tag == "" || asked.Tag == "latest" { // it is derived, and has no leaf
-		return exact, nil
+		return exact, p.newest(key, got)
 	}
 	entry, ok := a.Tags[key]
 	if !ok {
@@ -112,6 +115,25 @@ func (p *verification) meaning(key string, a *api.Resolved) (exact string, err e
 	name.Tags = tags
 	p.names[asked.Name] = name
 	return exact, nil
+}
+
+// newest remembers the version that is said to be the newest one of a name, and notes if there was a newer
+// one: the registry has no proof that there is none.
+func (p *verification) newest(key string, got expert.Key) error {
+	name, err := p.name(got.Name)
+	if err != nil {
+		return err
+	}
+	if trust.Newer(name.Latest, got.Version) {
+		if p.newer == nil {
+			p.newer = map[string]string{}
+		}
+		p.newer[key] = name.Latest
+		return nil
+	}
+	name.Latest = got.Version
+	p.names[got.Name] = name
+	return nil
 }
 
 // name returns what was seen of a name, with what this answer has added.
@@ -203,6 +225,9 @@ func (p *verification) parse(text []byte, key string) (*Expert, error) {
 	}
 	parsed, err := d.Expert()
 	if err != nil {
+		return nil, p.lie("%s breaks the rules for published Experts: %s", key, shown(err.Error()))
+	}
+	if err := review.Hidden(d); err != nil {
 		return nil, p.lie("%s breaks the rules for published Experts: %s", key, shown(err.Error()))
 	}
 	return &Expert{Key: key, Digest: definition.Digest(text), Content: text, Definition: d, Expert: parsed}, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/registry/definition"
+	"github.com/perstack-go/perstack/internal/registry/review"
 	"github.com/perstack-go/perstack/internal/registry/tlog"
 	"github.com/perstack-go/perstack/internal/registry/trust"
 )
@@ -301,6 +302,9 @@ func (s *Source) definition(ctx context.Context, a action, f *fetched, stored bo
 	}
 	parsed, err := d.Expert()
 	if err != nil {
+		return a.lie("it breaks the rules for published Experts: %s", shown(err.Error()))
+	}
+	if err := review.Hidden(d); err != nil {
 		return a.lie("it breaks the rules for published Experts: %s", shown(err.Error()))
 	}
 	// Everyone can put any name into a definition. What runs is called as what was asked for.

@@ -75,6 +75,8 @@ type Root struct {
 	Closure []*client.Expert // the Expert, then all that it can reach
 	Pinned  bool             // the key had a pin
 	Fresh   bool             // a registry was asked for it
+	// Newer is a version that the registry has said to be the newest one before, if it names an older one now.
+	Newer string
 }
 
 // Expert is the one that was asked for.
@@ -290,7 +292,7 @@ func (r *Resolver) root(g *group, key string, pins map[string]Pin) (Root, error)
 	from, exact := g.stored, p.Exact
 	if root.Fresh {
 		if from = g.asked; !pinned {
-			exact = from.Keys[key]
+			exact, root.Newer = from.Keys[key], from.Newer[key]
 		}
 	}
 	e := from.Experts[exact]
@@ -366,8 +368,8 @@ func Card(ctx context.Context, stored Source, p Pin) (card.Card, error) {
 
 // accept refuses what must not run although it is what the registry published.
 func (r *Resolver) accept(g *group, root *Root) error {
-	if root.Pinned {
-		return nil // it was accepted when it was pinned
+	if root.Pinned && !root.Fresh {
+		return nil // it was accepted when this machine has verified it
 	}
 	k, err := expert.ParseReference(root.Key)
 	if err != nil {
@@ -386,10 +388,15 @@ func (r *Resolver) accept(g *group, root *Root) error {
 			return err
 		}
 		least := d.Policy.MinReleaseAge
-		if k.Version == "" && least > 0 && expert.IsOCI(root.Key) {
-			return refuse(g.decision, client.Policy, "name it with its digest", "minReleaseAge is %s, and a container registry does not prove when %s was published", roughly(least), e.Key)
+		if k.Version != "" || least == 0 {
+			continue // its name says which one it is
 		}
-		if age := r.Now().Sub(e.PublishedAt); k.Version == "" && least > 0 && !e.PublishedAt.IsZero() && age < least {
+		switch age := r.Now().Sub(e.PublishedAt); {
+		case expert.IsOCI(root.Key):
+			return refuse(g.decision, client.Policy, "name it with its digest", "minReleaseAge is %s, and a container registry does not prove when %s was published", roughly(least), e.Key)
+		case e.PublishedAt.IsZero():
+			return refuse(g.decision, client.Policy, "name it with its version", "minReleaseAge is %s, and a registry without a log does not prove when %s was published", roughly(least), through(root, e))
+		case age < least:
 			return refuse(g.decision, client.Policy, "name an older version, or this one exactly", "%s was published %s ago, and minReleaseAge is %s", through(root, e), roughly(age), roughly(least))
 		}
 	}
@@ -422,10 +429,11 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%d minutes", max(int(d/time.Minute), 0))
 }
 
-// Deprecated are the Experts that a registry was asked for, and that their owners advise against.
-func (f *Found) Deprecated() (all []*client.Expert) {
+// Discouraged are the Experts that their owners advise against: those that are disabled, and those that are
+// deprecated if a registry was asked for them.
+func (f *Found) Discouraged() (all []*client.Expert) {
 	for _, e := range f.All() {
-		if _, asked := f.Decisions[e.Key]; asked && e.Status == api.Deprecated {
+		if _, asked := f.Decisions[e.Key]; e.Status == api.Disabled || asked && e.Status == api.Deprecated {
 			all = append(all, e)
 		}
 	}

@@ -181,12 +181,91 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.key, err)
 		}
 	}
-	// A digest that is pinned runs, even if it was disabled since.
+}
+
+// A pin of a lockfile counts as much as a tag until this machine has verified it. After that it runs, even
+// if it was disabled since, and that is said.
+func TestPinsOfOthers(t *testing.T) {
+	acme := registrytest.New(t, httptest.NewServer)
+	acme.Publish(registrytest.Minimal("@acme/ok@1.0.0"), "")
+	registries := map[string]*registrytest.Registry{"@acme": acme}
 	w := newWorld(t, 0, registries)
 	pins := pinsOf(w.must(nil, "@acme/ok"))
-	acme.PublishedExpert("@acme/ok@1.0.0").Status = api.Disabled
-	if _, err := newWorld(t, 0, registries).resolve(pins, "@acme/ok"); err != nil {
+	if _, err := newWorld(t, 7*24*time.Hour, registries).resolve(pins, "@acme/ok"); client.KindOf(err) != client.Policy || !strings.Contains(err.Error(), "was published 24 hours ago, and minReleaseAge is 7 days") {
+		t.Errorf("a version that is too young: %v", err)
+	}
+	acme.Change(func() { acme.PublishedExpert("@acme/ok@1.0.0").Status = api.Disabled })
+	if _, err := newWorld(t, 0, registries).resolve(pins, "@acme/ok"); client.KindOf(err) != client.Policy || !strings.Contains(err.Error(), "@acme/ok@1.0.0 is disabled") {
+		t.Errorf("a version that is disabled: %v", err)
+	}
+	if found := w.must(pins, "@acme/ok"); len(found.Discouraged()) > 0 {
+		t.Error("the registry was asked")
+	}
+	if _, err := w.resolve(nil, "@acme/ok@1.0.0"); client.KindOf(err) != client.Policy {
 		t.Error(err)
+	}
+	if found := w.must(pins, "@acme/ok"); len(found.Discouraged()) != 1 {
+		t.Error("what the registry has said is forgotten")
+	}
+}
+
+// A registry without a log does not prove when something was published.
+func TestAgeWithoutLog(t *testing.T) {
+	reg := registrytest.New(t, httptest.NewServer)
+	reg.Original = true
+	reg.Handle = func(w http.ResponseWriter, q *http.Request) bool {
+		if !strings.HasPrefix(q.URL.Path, api.V1+"/experts/") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"data":{"expert":{"type":"registryExpert","key":"@acme/x@1.0.0","name":"@acme/x","version":"1.0.0","minRuntimeVersion":"v1.0",
+			"status":"available","description":"d","instruction":"i","skills":{"@perstack/base":{"type":"mcpStdioSkill","description":"b","command":"npx","packageName":"@perstack/base"}}}}}`))
+		return true
+	}
+	registries := map[string]*registrytest.Registry{"@acme": reg}
+	_, err := newWorld(t, time.Hour, registries).resolve(nil, "@acme/x")
+	if client.KindOf(err) != client.Policy || !strings.Contains(err.Error(), "minReleaseAge is 60 minutes, and a registry without a log does not prove when @acme/x@1.0.0 was published") {
+		t.Error(err)
+	}
+	newWorld(t, time.Hour, registries).must(nil, "@acme/x@1.0.0") // the user names it
+	newWorld(t, 0, registries).must(nil, "@acme/x")
+}
+
+// The newest version cannot become an older one without a word.
+func TestOlderThanBefore(t *testing.T) {
+	reg := registrytest.New(t, httptest.NewServer)
+	reg.Publish(registrytest.Minimal("@acme/x@1.0.0"), "")
+	reg.Publish(registrytest.Minimal("@acme/x@1.1.0"), "")
+	reg.Publish(registrytest.Minimal("@acme/x@2.0.0-beta.1"), "")
+	w := newWorld(t, 0, map[string]*registrytest.Registry{"@acme": reg})
+	says := func(version string) {
+		exact := "@acme/x@" + version
+		text := reg.PublishedExpert(exact)
+		reg.Change(func() {
+			reg.Lie = func(a *api.Resolved) {
+				for key := range a.Keys {
+					a.Keys[key] = exact
+				}
+				a.Experts = []api.Expert{*text}
+				a.Experts[0].Entry = reg.Entry(reg.Size(), text.Index)
+			}
+		})
+	}
+	for _, c := range []struct{ version, key, newer string }{
+		{"2.0.0-beta.1", "@acme/x", ""},
+		{"1.0.0", "@acme/x", ""}, // a release comes after all of them
+		{"1.1.0", "@acme/x@latest", ""},
+		{"1.0.0", "@acme/x", "1.1.0"},
+		{"1.0.0", "@acme/x@latest", "1.1.0"},
+		{"2.0.0-beta.1", "@acme/x", "1.1.0"},
+		{"1.0.0", "@acme/x@1.0.0", ""}, // the user names it
+		{"1.1.0", "@acme/x", ""},
+	} {
+		says(c.version)
+		found := w.must(nil, c.key)
+		if r := found.Roots[0]; r.Newer != c.newer || r.Pin.Exact != "@acme/x@"+c.version {
+			t.Errorf("%s: %s, newer %q instead of %q", c.key, r.Pin.Exact, r.Newer, c.newer)
+		}
 	}
 }
 

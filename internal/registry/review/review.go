@@ -40,10 +40,8 @@ func Check(d *definition.Definition, opts Options) error {
 	if size := len(d.Extensions.Readme); size > maxReadme {
 		faults = append(faults, definition.Fault{Field: "extensions.readme", Message: fmt.Sprintf("has %d bytes, more than %d", size, maxReadme), Hint: "shorten it"})
 	}
+	faults = append(faults, hiddenIn(d)...)
 	for field, text := range texts(d) {
-		if hidden := hiddenText(text); hidden != "" {
-			faults = append(faults, definition.Fault{Field: field, Message: "has " + hidden + ", which readers do not see and models do", Hint: "remove it"})
-		}
 		if name := secretIn(text); name != "" {
 			faults = append(faults, definition.Fault{Field: field, Message: "has what looks like " + name, Hint: "remove it and replace it where it is used: requiredEnv names a variable instead"})
 		}
@@ -55,6 +53,20 @@ func Check(d *definition.Definition, opts Options) error {
 	}
 	slices.SortFunc(faults, func(a, b definition.Fault) int { return strings.Compare(a.String(), b.String()) })
 	return faults.Err()
+}
+
+// Hidden returns what in a definition a model reads and a person does not see, as an error of type
+// [definition.Faults]. A client calls it for what it is given: a registry could have left the check out.
+func Hidden(d *definition.Definition) error { return hiddenIn(d).Err() }
+
+func hiddenIn(d *definition.Definition) (faults definition.Faults) {
+	for field, text := range texts(d) {
+		if hidden := hiddenText(text); hidden != "" {
+			faults = append(faults, definition.Fault{Field: field, Message: "has " + hidden + ", which readers do not see and models do", Hint: "remove it"})
+		}
+	}
+	slices.SortFunc(faults, func(a, b definition.Fault) int { return strings.Compare(a.String(), b.String()) })
+	return faults
 }
 
 // unpinned reports whether a skill starts whatever is the newest version of a package. The base skill

@@ -53,7 +53,13 @@ func (r *Rules) Choose(text string) (Decision, error) {
 	}
 	d.Default = d.Registry.URL == usual.URL && from != Project
 	d.Subject = d.Registry.URL
-	return d, r.logKey(&d)
+	if err := r.logKey(&d); err != nil {
+		return Decision{}, err
+	}
+	if d.KeyFrom == Project { // the user names a registry, and has not allowed this key
+		d.Registry.LogKey, d.KeyFrom = "", ""
+	}
+	return d, nil
 }
 
 // ofName is the registry of a name that the user can give.

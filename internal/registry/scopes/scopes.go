@@ -62,9 +62,11 @@ type Decision struct {
 	Policy   Policy
 	From     Source // who decided where the Expert comes from
 	KeyFrom  Source // who knows the key of the log: the user, the project; empty for none, or an earlier run
-	// Default says that it is the default registry, which the key in the environment is for.
+	// Default says that it is the default registry, which the key in the environment is for. It is never one
+	// that only the project names.
 	Default bool
-	// Asks says that the project decides something which the user has to allow first.
+	// Asks says that the project decides something which the user has to allow first: where the Expert comes
+	// from, or the key of the log.
 	Asks bool
 }
 
@@ -135,6 +137,7 @@ func (r *Rules) For(key string) (Decision, error) {
 	if err := r.logKey(&d); err != nil {
 		return Decision{}, err
 	}
+	d.Asks = d.Asks || d.KeyFrom == Project
 	if d.Policy, err = r.policy(scope); err != nil {
 		return Decision{}, err
 	}
@@ -189,8 +192,8 @@ func (r *Rules) place(d *Decision, scope string) error {
 	default:
 		d.Registry, d.From = usual, from
 	}
-	d.Default = d.Registry.URL == usual.URL
-	d.Asks = d.From == Project && (!d.Default || from == Project)
+	d.Default = d.Registry.URL == usual.URL && from != Project
+	d.Asks = d.From == Project && !d.Default
 	// Only what the user says about this very scope is stronger than what earlier runs used.
 	if was := r.bound.Subjects[d.Subject]; was != "" && was != d.Registry.URL && !explicit {
 		return &ConflictError{d.Subject, was, d.Registry.URL, "an earlier run"}

@@ -76,9 +76,10 @@ func TestFor(t *testing.T) {
 		"and scopes follow it":           {user: registry("default", acme), key: "@x/writer", want: acme + " user default"},
 		"the user maps to the built-in":  {user: "[scopes.'@acme']\nregistry = 'default'", project: registry("p", evil, acmeScope), key: "@acme/x", want: "! @acme is " + public + " by your configuration"},
 		"the project lists it":           {project: registry("p", acme, acmeScope), key: "@acme/writer", want: acme + " project ?"},
-		"the project names the default":  {project: base(acme), key: "writer", want: acme + " project default ?"},
-		"and scopes follow the project":  {project: base(acme), key: "@x/writer", want: acme + " project default ?"},
+		"the project names the default":  {project: base(acme), key: "writer", want: acme + " project ?"},
+		"and scopes follow the project":  {project: base(acme), key: "@x/writer", want: acme + " project ?"},
 		"the project repeats the usual":  {project: base(public + "/"), key: "writer", want: public + " built-in default"},
+		"it names it twice":              {project: base(acme) + registry("p", acme, acmeScope), key: "@acme/x", want: acme + " project ?"},
 		"it lists what is usual":         {project: registry("p", public, acmeScope), key: "@acme/x", want: public + " project default"},
 		"both agree":                     {user: registry("a", acme, acmeScope), project: registry("p", acme+":443/", acmeScope), key: "@acme/x", want: acme + " user"},
 		"both agree, in other letters":   {user: registry("a", "HTTPS://Registry.ACME.example/", acmeScope), project: registry("p", acme, acmeScope), key: "@acme/x", want: acme + " user"},
@@ -99,7 +100,7 @@ func TestFor(t *testing.T) {
 		"an earlier run, by the new default": {user: registry("default", acme), bound: bound("@acme", public), key: "@acme/x", want: "! @acme is " + public},
 		"the user is stronger":               {user: registry("a", acme, acmeScope), bound: bound("@acme", evil), key: "@acme/x", want: acme + " user"},
 		"a name was bound":                   {project: base(evil), bound: bound("writer", public), key: "writer@1.0.0", want: "! writer is " + public},
-		"another name was bound":             {project: base(acme), bound: bound("reader", public), key: "writer", want: acme + " project default ?"},
+		"another name was bound":             {project: base(acme), bound: bound("reader", public), key: "writer", want: acme + " project ?"},
 		"a name is no scope of a binding":    {bound: bound("acme", evil), key: "@acme/x", want: public + " built-in default"},
 		"the default of the user is said":    {user: registry("default", acme), bound: bound("writer", public), key: "writer", want: acme + " user default"},
 
@@ -156,14 +157,42 @@ func TestLogKey(t *testing.T) {
 			if !errors.As(err, &conflict) || !strings.Contains(conflict.Subject, acme) {
 				t.Errorf("%s: %v", name, err)
 			}
-		} else if err != nil || d.Registry.LogKey != c.want || d.KeyFrom != c.from {
+		} else if err != nil || d.Registry.LogKey != c.want || d.KeyFrom != c.from || d.KeyFrom == Project && !d.Asks {
 			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+	}
+	// The user has to allow a key that only the project knows, of the user's own and of the default registry too.
+	builtIn := registry("p", public, fmt.Sprintf("logKey = %q", one))
+	for name, r := range map[string]*Rules{
+		"registry of the user": rules(t, without, with(one), Bindings{}),
+		"default registry":     rules(t, "", builtIn, Bindings{}),
+	} {
+		if d, err := r.For("@acme/x"); err != nil || d.From == Project || d.KeyFrom != Project || !d.Asks {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+	}
+	for name, d := range map[string]Decision{
+		"address":  choose(t, rules(t, without, with(one), Bindings{}), acme),
+		"nothing":  choose(t, rules(t, "", builtIn, Bindings{}), ""),
+		"key seen": choose(t, rules(t, "", builtIn, Bindings{LogKeys: map[string]string{public: one}}), ""),
+	} {
+		if want := map[string]string{"key seen": one}[name]; d.Registry.LogKey != want || d.Asks || d.KeyFrom == Project {
+			t.Errorf("the user names %s: %+v", name, d)
 		}
 	}
 	u := &manifest.UserConfig{Registries: []manifest.Registry{{Name: "a", URL: acme, LogKey: "acme.example/log+00000000+AAAA"}}}
 	if _, err := New(u, nil, Bindings{}); err == nil {
 		t.Error("accepted a key that is none")
 	}
+}
+
+func choose(t *testing.T, r *Rules, text string) Decision {
+	t.Helper()
+	d, err := r.Choose(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // What an Expert has to prove is for the user to say.

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -27,6 +28,7 @@ import (
 	"github.com/perstack-go/perstack/internal/filelock"
 	"github.com/perstack-go/perstack/internal/opendir"
 	"github.com/perstack-go/perstack/internal/privatefile"
+	"github.com/perstack-go/perstack/internal/registry/definition"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -119,6 +121,8 @@ type Name struct {
 	// Signed is the number of the oldest publication that had a signature, and one more; 0 if there was none.
 	Signed  int64  `json:"signed,omitzero"`
 	Version string `json:"version,omitzero"` // of that one
+	// Latest is the newest version that the registry has said to be the newest one.
+	Latest string `json:"latest,omitzero"`
 	// Digests are those of versions that a registry without a log has shown.
 	Digests map[string]string `json:"digests,omitempty"`
 }
@@ -182,8 +186,23 @@ func (l *Log) Commit(ctx context.Context, c Commit) error {
 	})
 }
 
+// Newer reports whether a version comes after another one, as the newest version of a name: a release comes
+// after every prerelease. "" comes before all.
+func Newer(a, b string) bool {
+	if a == "" || b == "" {
+		return a != ""
+	}
+	if x, y := strings.Contains(a, "-"), strings.Contains(b, "-"); x != y {
+		return y
+	}
+	return definition.CompareVersions(a, b) > 0
+}
+
 // add keeps the newest of two views of a name.
 func (n *Name) add(other Name) {
+	if Newer(other.Latest, n.Latest) {
+		n.Latest = other.Latest
+	}
 	if other.Signed > 0 && (n.Signed == 0 || other.Signed < n.Signed) {
 		n.Signed, n.Version = other.Signed, other.Version
 	}
