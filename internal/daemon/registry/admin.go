@@ -32,7 +32,7 @@ the server runs or while it does not. They need no key.`,
   perstackd registry admin key create acme --scopes read,publish --days 30
   perstackd registry admin key list acme`,
 	}
-	org := below(&cobra.Command{Use: "org", Short: "Manage organizations"}, a.newOrgCreate(), a.newOrgList())
+	org := below(&cobra.Command{Use: "org", Short: "Manage organizations"}, a.newOrgCreate(), a.newOrgList(), a.newOrgExempt())
 	key := below(&cobra.Command{Use: "key", Short: "Manage API keys"}, a.newKeyCreate(), a.newKeyList(), a.newKeyRevoke())
 	return below(cmd, org, key, a.newBindings(), a.newReports(), a.newQuarantine(), a.newRelease(), a.newUnpublish(), a.newTransfer(), a.newAudit())
 }
@@ -146,6 +146,19 @@ func (a *administration) newOrgList() *cobra.Command {
 			})
 		},
 	})
+}
+
+func (a *administration) newOrgExempt() *cobra.Command {
+	end := false
+	cmd := a.act("exempt NAME", "Let an organization publish any number of new names a day",
+		`Let an organization publish any number of new names a day. The limit new-names-per-day
+holds for all others.`,
+		"the name of an organization", "Changed the limit of",
+		func(ctx context.Context, s *site, name string) error {
+			return s.ExemptNames(ctx, server.Operator(), name, !end)
+		})
+	cmd.Flags().BoolVar(&end, "end", false, "let the limit hold again")
+	return cmd
 }
 
 // table prints rows in columns.

@@ -71,12 +71,15 @@ number stays taken, and the log says that the version was erased.`,
 
 func (a *administration) newTransfer() *cobra.Command {
 	to := ""
-	cmd := a.act("transfer NAME", "Give an Expert to another organization", "", "the name of an Expert", "Transferred",
+	cmd := a.act("transfer NAME", "Give an Expert to another organization",
+		`Give an Expert to another organization at once. Owners do that by themselves over the API: one
+offers the Expert, and the other accepts it.`, "the name of an Expert", "Transferred",
 		func(ctx context.Context, s *site, name string) error {
 			if to == "" {
 				return host.Usagef("name the organization that gets %s with --to", name)
 			}
-			return s.Transfer(ctx, server.Operator(), name, to)
+			_, err := s.Transfer(ctx, server.Operator(), name, to)
+			return err
 		})
 	cmd.Flags().StringVar(&to, "to", "", "organization that gets it")
 	return cmd

@@ -244,6 +244,14 @@ type Binding struct {
 	CreatedAt    time.Time `json:"createdAt,omitzero"`
 }
 
+// A Transfer is an Expert that an organization has offered to another one.
+type Transfer struct {
+	Name string    `json:"name"`
+	From string    `json:"from"` // organization
+	To   string    `json:"to"`   // organization
+	At   time.Time `json:"at"`
+}
+
 // A Report is a complaint about an Expert.
 type Report struct {
 	ID      string    `json:"id,omitzero"`

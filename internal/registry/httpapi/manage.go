@@ -58,7 +58,36 @@ func (h *Handler) transfer(c *call) error {
 	if err := c.body(&asked); err != nil {
 		return err
 	}
-	if err := h.opts.Registry.Transfer(c.ctx(), c.by, c.params["name"], asked.Organization); err != nil {
+	done, err := h.opts.Registry.Transfer(c.ctx(), c.by, c.params["name"], asked.Organization)
+	if err != nil {
+		return err
+	}
+	if !done {
+		return c.json(transferred{"offered"})
+	}
+	return c.json(transferred{"transferred"})
+}
+
+// transferred says whether an Expert has its new owner, or waits for it.
+type transferred struct {
+	State string `json:"state"`
+}
+
+// transferList is a list of Experts that were offered.
+type transferList struct {
+	Transfers []api.Transfer `json:"transfers"`
+}
+
+func (h *Handler) transfers(c *call) error {
+	all, err := h.opts.Registry.Transfers(c.ctx(), c.by)
+	if err != nil {
+		return err
+	}
+	return c.json(transferList{notNil(all)})
+}
+
+func (h *Handler) endTransfer(c *call) error {
+	if err := h.opts.Registry.EndTransfer(c.ctx(), c.by, c.params["name"]); err != nil {
 		return err
 	}
 	return c.done()

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,9 +162,25 @@ func testOwners(t *testing.T, s *site) {
 	give := func(key, to string) answer {
 		return s.send(request{http.MethodPost, api.V2 + "/experts/translator/transfer", key, object{"organization": to}, nil})
 	}
-	give(bob, "bob").want("400 Bad Request: Expert is not owned by the organization")
+	offers := func(key string) string {
+		return s.send(request{method: http.MethodGet, path: api.V2 + "/transfers", key: key}).text
+	}
+	give(bob, "bob").want("400 Bad Request: The Expert was not offered to bob")
 	give(ann, "carol").want("404 Not Found: Organization not found")
+	if got := give(ann, "bob"); got.text != `{"state":"offered"}`+"\n" {
+		t.Error(got.text)
+	}
+	s.send(request{method: http.MethodDelete, path: api.V2 + "/experts/translator/transfer", key: bob}).want("200")
+	give(bob, "bob").want("400 Bad Request: The Expert was not offered to bob")
 	give(ann, "bob").want("200")
+	for _, key := range []string{ann, bob} {
+		if got := offers(key); !strings.HasPrefix(got, `{"transfers":[{"name":"translator","from":"ann","to":"bob","at":"`) {
+			t.Error(got)
+		}
+	}
+	if got := give(bob, "bob"); got.text != `{"state":"transferred"}`+"\n" || offers(ann) != `{"transfers":[]}`+"\n" {
+		t.Error(got.text, offers(ann))
+	}
 	s.publish(bob, "translator@1.0.1")
 	rule := func(key, org string, body object) answer {
 		return s.send(request{http.MethodPut, api.V2 + "/orgs/" + org + "/policy", key, body, nil})

@@ -43,6 +43,8 @@ func (h *Handler) version2() []*route {
 		{method: http.MethodPut, pattern: api.V2 + "/experts/{name}/tags/{tag}", effect: changes, do: h.setTag},
 		{method: http.MethodDelete, pattern: api.V2 + "/experts/{name}/tags/{tag}", effect: changes, do: h.removeTag},
 		{method: http.MethodPost, pattern: api.V2 + "/experts/{name}/transfer", effect: changes, do: h.transfer},
+		{method: http.MethodDelete, pattern: api.V2 + "/experts/{name}/transfer", effect: changes, do: h.endTransfer},
+		{method: http.MethodGet, pattern: api.V2 + "/transfers", effect: reads, do: h.transfers},
 		{method: http.MethodGet, pattern: api.V2 + "/index/{name}", effect: reads, heavy: true, do: h.index},
 		{method: http.MethodGet, pattern: api.V2 + "/changes", effect: reads, do: h.changes},
 		{method: http.MethodGet, pattern: api.V2 + "/whoami", effect: reads, do: h.whoami},

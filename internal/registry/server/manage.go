@@ -147,11 +147,7 @@ const maxMessage = 2048
 
 // changeStatus stores a status, and tells the log.
 func (t *change) changeStatus(by Actor, v version, to api.SetStatus) error {
-	leaf := tlog.Leaf{Kind: tlog.StatusChanged, Name: v.name, Version: v.version, Old: v.status, New: to.Status, Actor: by.logName()}
-	if to.Message != "" {
-		sum := sha256.Sum256([]byte(to.Message))
-		leaf.Message = "sha256:" + hex.EncodeToString(sum[:])
-	}
+	leaf := tlog.Leaf{Kind: tlog.StatusChanged, Name: v.name, Version: v.version, Old: v.status, New: to.Status, Message: messageDigest(to.Message), Actor: by.logName()}
 	number, err := t.record(v.visibility, leaf)
 	if err != nil {
 		return err
@@ -167,6 +163,15 @@ func (t *change) changeStatus(by Actor, v version, to api.SetStatus) error {
 		return err
 	}
 	return t.audit(by, "status", v.name+"@"+v.version, v.status+" to "+to.Status, number)
+}
+
+// messageDigest is how the log names a message.
+func messageDigest(message string) string {
+	if message == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(message))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Unpublish erases the content of a version. Its number cannot be used again. An owner can do that for 72
@@ -231,38 +236,6 @@ func (t *change) erase(by Actor, v version, why string) error {
 		return err
 	}
 	return t.audit(by, "unpublish", v.name+"@"+v.version, why, number)
-}
-
-// Transfer gives an Expert to another organization. A name with a scope stays with the organization of its
-// scope.
-func (r *Registry) Transfer(ctx context.Context, by Actor, name, to string) error {
-	return r.update(ctx, func(t *change) error {
-		o, err := t.owned(by, Admin, name)
-		if err != nil {
-			return err
-		}
-		heir, err := t.organization(to)
-		if err != nil {
-			return err
-		}
-		if heir.ID == o.orgID {
-			return badRequest("The Expert belongs to %s already", to)
-		}
-		if o.visibility == api.Private {
-			return badRequest("A private Expert cannot be transferred")
-		}
-		if err := r.checkName(Actor{OrgName: heir.Name, OrgType: heir.Type}, name); err != nil {
-			return err
-		}
-		number, err := t.record(api.Public, tlog.Leaf{Kind: tlog.Transferred, Name: name, Old: o.orgID, New: heir.ID, Actor: by.logName()})
-		if err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE experts SET org_id = $1, updated_at = $2 WHERE id = $3", heir.ID, t.at.UnixMilli(), o.id); err != nil {
-			return err
-		}
-		return t.audit(by, "transfer", name, o.orgID+" to "+heir.ID, number)
-	})
 }
 
 // checkVersion refuses what cannot be a version.

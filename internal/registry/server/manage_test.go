@@ -256,25 +256,35 @@ func testUnpublish(t *testing.T, s *site) {
 func testTransfer(t *testing.T, s *site) {
 	ana, ben, acme := s.org("ana", Personal), s.org("ben", Personal), s.org("acme", Team)
 	ana.Scopes, acme.Scopes = Scopes(), Scopes()
+	heir, limited := ben, ben
+	heir.Scopes, limited.Scopes, limited.Patterns = Scopes(), Scopes(), []string{"writer"}
 	s.mustPublish(ana, content("writer", "1.0.0"))
 	s.mustPublish(acme, content("@acme/lead", "1.0.0"))
 	for _, c := range []struct {
 		by       Actor
 		name, to string
 		want     string
+		done     bool
 	}{
-		{ben, "writer", "ben", "401 Failed to authenticate"},
-		{acme, "writer", "acme", "400 Expert is not owned by the organization"},
-		{ana, "writer", "acme", "400 Expert name must be scoped"},
-		{acme, "@acme/lead", "ana", "400 Expert name cannot be scoped"},
-		{ana, "writer", "ana", "400 The Expert belongs to ana already"},
-		{ana, "writer", "none", "404 Organization not found"},
-		{ana, "none", "ben", "404 Expert not found"},
-		{ana, "writer", "ben", "<nil>"},
-		{ana, "writer", "ben", "400 Expert is not owned by the organization"},
+		{by: ben, name: "writer", to: "ben", want: "401 Failed to authenticate"},
+		{by: acme, name: "writer", to: "ben", want: "400 Expert is not owned by the organization"},
+		{by: acme, name: "writer", to: "acme", want: "400 The Expert was not offered to acme"},
+		{by: ana, name: "writer", to: "acme", want: "400 Expert name must be scoped"},
+		{by: acme, name: "@acme/lead", to: "ana", want: "400 Expert name cannot be scoped"},
+		{by: ana, name: "writer", to: "ana", want: "400 The Expert belongs to ana already"},
+		{by: ana, name: "writer", to: "none", want: "404 Organization not found"},
+		{by: ana, name: "none", to: "ben", want: "404 Expert not found"},
+		{by: heir, name: "none", to: "ben", want: "404 Expert not found"},
+		{by: heir, name: "writer", to: "ben", want: "400 The Expert was not offered to ben"},
+		{by: ana, name: "writer", to: "ben", want: "<nil>"},
+		{by: acme, name: "writer", to: "acme", want: "400 The Expert was not offered to acme"},
+		{by: limited, name: "writer", to: "ben", want: "401 Failed to authenticate"},
+		{by: heir, name: "writer", to: "ben", want: "<nil>", done: true},
+		{by: heir, name: "writer", to: "ben", want: "400 The Expert belongs to ben already"},
+		{by: ana, name: "writer", to: "ben", want: "400 Expert is not owned by the organization"},
 	} {
-		if got := reason(s.Transfer(t.Context(), c.by, c.name, c.to)); got != c.want {
-			t.Errorf("%s to %s: %s", c.name, c.to, got)
+		if done, err := s.Transfer(t.Context(), c.by, c.name, c.to); reason(err) != c.want || done != c.done {
+			t.Errorf("%s to %s: %s", c.name, c.to, reason(err))
 		}
 	}
 	want := []tlog.Leaf{{Kind: tlog.Transferred, Name: "writer", Old: ana.OrgID, New: ben.OrgID}}
@@ -288,6 +298,81 @@ func testTransfer(t *testing.T, s *site) {
 	p, err := s.Package(t.Context(), Actor{}, "writer")
 	if err != nil || p.Owner.Name != "ben" || p.Versions[0].PublishedBy != "ben" || p.Versions[1].PublishedBy != "ana" {
 		t.Errorf("%+v %v", p, err)
+	}
+}
+
+// An offer ends: by itself, when it is taken back or declined, and when the Expert has another owner.
+func testOffers(t *testing.T, s *site) {
+	ana, ben, eve := s.org("ana", Personal), s.org("ben", Personal), s.org("eve", Personal)
+	for _, by := range []*Actor{&ana, &ben, &eve} {
+		by.Scopes = Scopes()
+	}
+	s.mustPublish(ana, content("writer", "1.0.0"))
+	refused := func(by Actor) {
+		t.Helper()
+		if done, err := s.Transfer(t.Context(), by, "writer", by.OrgName); done || !strings.HasPrefix(reason(err), "400 The Expert was not offered to ") {
+			t.Error(done, err)
+		}
+	}
+	offer := func(to string) {
+		t.Helper()
+		if done, err := s.Transfer(t.Context(), ana, "writer", to); done || err != nil {
+			t.Error(done, err)
+		}
+	}
+	offer("ben")
+	s.time = s.time.Add(offerLifetime)
+	refused(ben)
+	offer("ben")
+	if err := s.EndTransfer(t.Context(), eve, "writer"); reason(err) != "404 The Expert is not offered" {
+		t.Error(err)
+	}
+	for _, by := range []Actor{ana, ben} {
+		offer("ben")
+		if err := s.EndTransfer(t.Context(), by, "writer"); err != nil {
+			t.Error(err)
+		}
+		refused(ben)
+	}
+	offer("ben")
+	offer("eve") // in place of the other
+	refused(ben)
+	if done, err := s.Transfer(t.Context(), Operator(), "writer", "ben"); !done || err != nil {
+		t.Error(done, err)
+	}
+	refused(eve)
+	if all, err := s.Transfers(t.Context(), eve); err != nil || all != nil {
+		t.Error(all, err)
+	}
+}
+
+// Names count for their first publisher. Giving them away makes no room for others, and some organizations are
+// exempt.
+func testNewNames(t *testing.T, s *site) {
+	s.opts.NewNamesPerDay = 2
+	ana, ben := s.org("ana", Personal), s.org("ben", Personal)
+	for _, name := range []string{"first-one", "other-one"} {
+		s.mustPublish(ana, content(name, "1.0.0"))
+		if _, err := s.Transfer(t.Context(), Operator(), name, "ben"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.publish(ana, content("third-one", "1.0.0")); reason(err) != "429 An organization can publish 2 new names a day" {
+		t.Error(err)
+	}
+	s.mustPublish(ben, content("fourth-one", "1.0.0")) // those that it was given do not count
+	if err := s.ExemptNames(t.Context(), ana, "ana", true); reason(err) != "401 Failed to authenticate" {
+		t.Error(err)
+	}
+	if err := s.ExemptNames(t.Context(), Operator(), "ana", true); err != nil {
+		t.Error(err)
+	}
+	s.mustPublish(ana, content("third-one", "1.0.0"))
+	if err := s.ExemptNames(t.Context(), Operator(), "ana", false); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.publish(ana, content("sixth-one", "1.0.0")); reason(err) != "429 An organization can publish 2 new names a day" {
+		t.Error(err)
 	}
 }
 

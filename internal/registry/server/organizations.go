@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -60,6 +61,28 @@ func (t *change) createOrganization(by Actor, id, name, kind string) error {
 		return err
 	}
 	return t.audit(by, "create organization", name, kind, number)
+}
+
+// ExemptNames lets an organization publish any number of new names a day, or ends that. Only an administrator
+// can do that.
+func (r *Registry) ExemptNames(ctx context.Context, by Actor, org string, exempt bool) error {
+	if !by.IsAdmin() {
+		return unauthenticated()
+	}
+	return r.update(ctx, func(t *change) error {
+		o, err := t.organization(org)
+		if err != nil {
+			return err
+		}
+		value := 0
+		if exempt {
+			value = 1
+		}
+		if err := t.exec("UPDATE organizations SET any_names = $1 WHERE id = $2", value, o.ID); err != nil {
+			return err
+		}
+		return t.audit(by, "exempt from new names a day", o.Name, strconv.FormatBool(exempt), -1)
+	})
 }
 
 // Organizations lists those that the actor manages or belongs to: all of them for an administrator.

@@ -38,6 +38,8 @@ var suite = []struct {
 	{"status", testStatus},
 	{"unpublish", testUnpublish},
 	{"transfer", testTransfer},
+	{"offers", testOffers},
+	{"new names", testNewNames},
 	{"policy", testPolicy},
 	{"quarantine", testQuarantine},
 	{"reports", testReports},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/definition"
+	"github.com/perstack-go/perstack/internal/registry/signature"
 )
 
 // A Report is what [Registry.Verify] found.
@@ -110,6 +111,10 @@ func (v *verification) contents(versions []version) error {
 			v.report.add(what, "it is the definition of %s, and stored for %s@%s", d.Key(), one.name, one.version)
 		case one.status == api.Unpublished:
 			v.report.add(what, "it belongs to %s@%s, which was unpublished", one.name, one.version)
+		case d.Description != one.description:
+			v.report.add("version "+d.Key(), "it is described as %q, and its definition says %q", one.description, d.Description)
+		case one.signer != signerOf(one.signature, text):
+			v.report.add("version "+d.Key(), "its signature is not by %q", one.signer)
 		}
 		return nil
 	})
@@ -124,17 +129,34 @@ func (v *verification) contents(versions []version) error {
 	return nil
 }
 
+// signerOf returns the fingerprint of the key that made a signature; "" if there is none, or it is not good.
+func signerOf(armored string, text []byte) string {
+	if armored == "" {
+		return ""
+	}
+	key, err := signature.Verify(armored, text)
+	if err != nil {
+		return ""
+	}
+	return signature.Fingerprint(key)
+}
+
 // listings compares what lists show with what follows from the versions.
 func (v *verification) listings(versions []version) error {
 	byExpert := map[string][]version{}
 	for _, one := range versions {
 		byExpert[one.expertID] = append(byExpert[one.expertID], one)
 	}
-	listed := map[string]string{}
-	err := v.each("SELECT expert_id, version_id FROM listings", nil, func(scan func(...any) error) error {
-		var expertID, versionID string
-		err := scan(&expertID, &versionID)
-		listed[expertID] = versionID
+	type listed struct {
+		versionID, keywords string
+		row                 listing
+	}
+	shown := map[string]listed{}
+	err := v.each("SELECT expert_id, version_id, version_order, description, keywords, text FROM listings", nil, func(scan func(...any) error) error {
+		var expertID string
+		var l listed
+		err := scan(&expertID, &l.versionID, &l.row.order, &l.row.description, &l.keywords, &l.row.text)
+		shown[expertID] = l
 		return err
 	})
 	if err != nil {
@@ -143,14 +165,27 @@ func (v *verification) listings(versions []version) error {
 	for _, expertID := range slices.Sorted(maps.Keys(byExpert)) {
 		all := byExpert[expertID]
 		sortVersions(all)
-		want, last := "", v.r.latestOf(all)
+		var want version
+		last := v.r.latestOf(all)
 		for _, one := range all {
 			if one.version == last {
-				want = one.id
+				want = one
 			}
 		}
-		if listed[expertID] != want {
-			v.report.add("list entry of "+all[0].name, "it is not that of the latest version, %q", last)
+		what, has := "list entry of "+all[0].name, shown[expertID]
+		if has.versionID != want.id {
+			v.report.add(what, "it is not that of the latest version, %q", last)
+			continue
+		}
+		if want.id == "" {
+			continue
+		}
+		row, err := v.listingOf(want)
+		if err != nil {
+			continue // the content is damaged, which is reported
+		}
+		if row.order != has.row.order || row.description != has.row.description || lines(row.keywords) != has.keywords || row.text != has.row.text {
+			v.report.add(what, "it does not say what the definition of %s says", last)
 		}
 	}
 	return nil

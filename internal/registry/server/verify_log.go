@@ -108,13 +108,14 @@ func (v *verification) leaf(log string, number int64, text []byte, hashes hashLi
 		v.report.add(leafName(log, number), "%v", err)
 		return
 	}
-	if leaf.Kind == tlog.Sealed {
+	sealed := leaf.Kind == tlog.Sealed
+	if sealed {
 		if leaf, err = leaf.Open(v.sealed[number]); err != nil {
 			v.report.add(leafName(log, number), "%v", err)
 			return
 		}
 	}
-	told.add(log, number, leaf, v.report)
+	told.add(log, number, leaf, sealed, v.report)
 }
 
 // sealedTexts returns what the leaves of private Experts hide, by their number.

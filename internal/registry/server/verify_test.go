@@ -89,10 +89,13 @@ func (s *site) lively() {
 		s.t.Fatal(err)
 	}
 	s.mustPublish(ana, content("writer", "1.0.0"))
+	if _, err := s.Publish(s.t.Context(), acme, api.Publish{Content: content("@acme/secret", "1.0.0"), Tags: []string{"mine"}, Visibility: api.Private}, PublishOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
 	for _, err := range []error{
 		s.Unpublish(s.t.Context(), acme, "@acme/reader@1.3.0"),
 		second(s.Update(s.t.Context(), acme, "@acme/reader@1.2.0", Update{Status: &api.SetStatus{Status: api.Disabled, Message: "bad"}})),
-		s.Transfer(s.t.Context(), ana, "writer", ben.OrgName),
+		second(s.Transfer(s.t.Context(), Operator(), "writer", ben.OrgName)),
 		s.SetPolicy(s.t.Context(), acme, "", Policy{Signers: &[]string{"SHA256:" + strings.Repeat("a", 43)}}),
 	} {
 		if err != nil {
@@ -104,7 +107,7 @@ func (s *site) lively() {
 func testVerify(t *testing.T, s *site) {
 	s.lively()
 	report, err := s.Verify(t.Context(), s.verifier)
-	if err != nil || len(report.Problems) != 0 || report.Versions != 9 || report.Contents != 8 || report.Leaves != s.checkpoint().Size {
+	if err != nil || len(report.Problems) != 0 || report.Versions != 10 || report.Contents != 9 || report.Leaves != s.checkpoint().Size {
 		t.Fatalf("%+v %v", report, err)
 	}
 	s.disarm()
@@ -135,6 +138,26 @@ func testVerify(t *testing.T, s *site) {
 		{"UPDATE organizations SET name = 'evil' WHERE name = 'ana'", "UPDATE organizations SET name = 'ana' WHERE name = 'evil'", []string{"organization evil"}},
 		{"UPDATE delegations SET position = 5 - position", "UPDATE delegations SET position = 5 - position", []string{"version @acme/lead@1.0.0"}},
 		{"UPDATE listings SET version_id = (SELECT id FROM versions WHERE digest = '" + lead + "') WHERE description = 'About @acme/lead'", "UPDATE listings SET version_id = (SELECT v.id FROM versions v JOIN experts e ON e.id = v.expert_id WHERE e.name = '@acme/lead' AND v.version = '1.1.0') WHERE description = 'About @acme/lead'", []string{"list entry of @acme/lead"}},
+		// What else the log or the definitions can prove.
+		{"UPDATE experts SET org_id = (SELECT id FROM organizations WHERE name = 'ben') WHERE name = '@acme/helper'", "UPDATE experts SET org_id = (SELECT id FROM organizations WHERE name = 'acme') WHERE name = '@acme/helper'", []string{"Expert @acme/helper"}},
+		{"UPDATE versions SET org_id = (SELECT id FROM organizations WHERE name = 'ben') WHERE digest = '" + lead + "'", "UPDATE versions SET org_id = (SELECT id FROM organizations WHERE name = 'acme') WHERE digest = '" + lead + "'", []string{"version @acme/lead@1.0.0"}},
+		{"UPDATE versions SET key_id = 'other' WHERE digest = '" + lead + "'", "UPDATE versions SET key_id = 'key' WHERE digest = '" + lead + "'", []string{"version @acme/lead@1.0.0"}},
+		{"UPDATE versions SET created_at = created_at + 1 WHERE digest = '" + lead + "'", "UPDATE versions SET created_at = created_at - 1 WHERE digest = '" + lead + "'", []string{"version @acme/lead@1.0.0"}},
+		{"UPDATE experts SET visibility = 'private' WHERE name = '@acme/helper'", "UPDATE experts SET visibility = 'public' WHERE name = '@acme/helper'", []string{"version @acme/helper@1.0.0"}},
+		{"UPDATE experts SET visibility = 'public' WHERE name = '@acme/secret'", "UPDATE experts SET visibility = 'private' WHERE name = '@acme/secret'", []string{"version @acme/secret@1.0.0"}},
+		{"UPDATE organizations SET signers = '' WHERE name = 'acme'", "UPDATE organizations SET signers = 'SHA256:" + strings.Repeat("a", 43) + "' WHERE name = 'acme'", []string{"organization acme"}},
+		{"UPDATE organizations SET signers = 'SHA256:x' WHERE name = 'ben'", "UPDATE organizations SET signers = '' WHERE name = 'ben'", []string{"organization ben"}},
+		{"UPDATE organizations SET type = 'serviceAdmin' WHERE name = 'ben'", "UPDATE organizations SET type = 'personal' WHERE name = 'ben'", []string{"organization ben"}},
+		{"UPDATE version_states SET message = 'good' WHERE message = 'bad'", "UPDATE version_states SET message = 'bad' WHERE message = 'good'", []string{"version @acme/reader@1.2.0"}},
+		{"UPDATE version_states SET description = 'x' WHERE description = 'About @acme/helper'", "UPDATE version_states SET description = 'About @acme/helper' WHERE description = 'x'", []string{"version @acme/helper@1.0.0"}},
+		{"UPDATE versions SET signer = 'SHA256:x' WHERE signer = ''", "UPDATE versions SET signer = '' WHERE signer = 'SHA256:x'", []string{
+			"version @acme/helper@1.0.0", "version @acme/lead@1.0.0", "version @acme/reader@1.0.0", "version @acme/reader@1.1.0", "version @acme/reader@1.2.0", "version @acme/reader@1.4.0", "version @acme/secret@1.0.0", "version writer@1.0.0",
+		}},
+		{"UPDATE tags SET leaf = leaf + 1 WHERE tag = 'stable'", "UPDATE tags SET leaf = leaf - 1 WHERE tag = 'stable'", []string{"tag @acme/lead@stable"}},
+		{"UPDATE listings SET description = 'x' WHERE description = 'About writer'", "UPDATE listings SET description = 'About writer' WHERE description = 'x'", []string{"list entry of writer"}},
+		{"UPDATE listings SET keywords = 'x' WHERE description = 'About writer'", "UPDATE listings SET keywords = '' WHERE description = 'About writer'", []string{"list entry of writer"}},
+		{"UPDATE listings SET version_order = version_order || '9' WHERE description = 'About writer'", "UPDATE listings SET version_order = substr(version_order, 1, length(version_order) - 1) WHERE description = 'About writer'", []string{"list entry of writer"}},
+		{"UPDATE listings SET text = text || 'x' WHERE description = 'About writer'", "UPDATE listings SET text = substr(text, 1, length(text) - 1) WHERE description = 'About writer'", []string{"list entry of writer"}},
 	} {
 		s.sql(c.do)
 		if got := s.problems(); !slices.Equal(got, c.want) {
