@@ -346,7 +346,7 @@ func testOffers(t *testing.T, s *site) {
 	}
 }
 
-// Names count for their first publisher. Giving them away makes no room for others, and some organizations are
+// Names count for their first publisher. An organization that gives them away cannot take others for them, and some are
 // exempt.
 func testNewNames(t *testing.T, s *site) {
 	s.opts.NewNamesPerDay = 2

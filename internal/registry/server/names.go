@@ -83,7 +83,7 @@ func (t *change) checkNewNames(orgID string) error {
 	if _, err := t.one("SELECT any_names FROM organizations WHERE id = $1", []any{orgID}, &exempt); err != nil || exempt != 0 {
 		return err
 	}
-	// The first publisher counts: giving a name away does not make room for another.
+	// The first publisher counts: an organization that gives a name away cannot take another for it.
 	var made int
 	if _, err := t.one("SELECT COUNT(DISTINCT e.id) FROM experts e JOIN versions v ON v.expert_id = e.id AND v.created_at = e.created_at WHERE v.org_id = $1 AND e.created_at > $2",
 		[]any{orgID, t.at.Add(-24 * time.Hour).UnixMilli()}, &made); err != nil {

@@ -12,7 +12,7 @@ import (
 const offerLifetime = 14 * 24 * time.Hour
 
 // Transfer gives an Expert to another organization. The owner offers it, and an owner of the other
-// organization accepts it by the same call: nobody gets an Expert, with the trust of its name and its faults,
+// organization accepts it by the same call: no organization gets an Expert, with the trust in its name and its faults,
 // without wanting it. An administrator needs neither. It reports whether the Expert has its new owner. A name
 // with a scope stays with the organization of its scope.
 func (r *Registry) Transfer(ctx context.Context, by Actor, name, to string) (done bool, err error) {
