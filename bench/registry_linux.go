@@ -46,17 +46,21 @@ func registry(ctx context.Context, dir string, p programs) ([]figure, error) {
 		return nil, err
 	}
 	defer s.stop()
+	all, err := s.counts(ctx, dir, data)
+	if err != nil {
+		return nil, err
+	}
 	published, err := s.load(ctx, experts, versions)
 	if err != nil {
 		return nil, err
 	}
-	var all []figure
 	for _, c := range []struct {
 		name  string
 		limit float64
 		ask   func() (*http.Request, error)
 	}{
-		{"search", 0, s.get(ctx, "/experts?q=number+77")},
+		{"search", 0, s.get(ctx, "/experts?q=expert-77")},
+		{"search for what all have", 0, s.get(ctx, "/experts?q=number+77")},
 		{"list of 100", 0, s.get(ctx, "/experts?take=100")},
 		{"resolve of one version", 0, s.resolve(ctx, "@acme/expert-1@1.0.3")},
 	} {
@@ -235,15 +239,20 @@ func (s *served) load(ctx context.Context, experts, versions int) (took []time.D
 
 // published is the definition of an Expert, of the size of a usual one.
 func published(n, v int) []byte {
-	d := definition.Definition{
-		Schema: definition.Schema, Name: fmt.Sprintf("@acme/expert-%d", n), Version: fmt.Sprintf("1.0.%d", v), MinRuntimeVersion: "v1.0",
-		Description: fmt.Sprintf("Number %d of many, which knows its way around.", n), Instruction: strings.Repeat("Look at every file, and say what it is for. ", 30),
+	d := definitionOf(fmt.Sprintf("@acme/expert-%d", n), fmt.Sprintf("1.0.%d", v))
+	d.Description = fmt.Sprintf("Number %d of many, which knows its way around.", n)
+	return d.Encode()
+}
+
+func definitionOf(name, version string) *definition.Definition {
+	return &definition.Definition{
+		Schema: definition.Schema, Name: name, Version: version, MinRuntimeVersion: "v1.0",
+		Description: "One of a team.", Instruction: strings.Repeat("Look at every file, and say what it is for. ", 30),
 		Skills: map[string]definition.Skill{
 			expert.BaseSkill: {Type: expert.StdioSkill, Command: "npx", PackageName: expert.BaseSkill},
 			"search":         {Type: expert.StdioSkill, Command: "npx", PackageName: "search@1.2.3", RequiredEnv: []string{"SEARCH_TOKEN"}},
 		},
 	}
-	return d.Encode()
 }
 
 // repeat asks the same many times, and returns how long each answer took.

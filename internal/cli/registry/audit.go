@@ -67,8 +67,11 @@ The exit code is 1 if the log has a problem or cannot be verified.`,
 	return cmd
 }
 
-// subject is a scope, or the name of an Expert.
-var subject = regexp.MustCompile(`^(@[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)?|[a-z0-9][a-z0-9_-]*)$`)
+// isSubject reports whether a text is a scope, or the name of an Expert. Other commands do not pay for the
+// pattern.
+func isSubject(text string) bool {
+	return regexp.MustCompile(`^(@[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)?|[a-z0-9][a-z0-9_-]*)$`).MatchString(text)
+}
 
 // An entry is one of the log, for programs.
 type entry struct {
@@ -104,7 +107,7 @@ type result struct {
 
 func runAudit(ctx context.Context, opts *auditOptions) error {
 	h := opts.host
-	if opts.scope != "" && !subject.MatchString(opts.scope) {
+	if opts.scope != "" && !isSubject(opts.scope) {
 		return host.Usagef("%s is neither a scope like @acme nor the name of an Expert like @acme/researcher", terminal.Quote(opts.scope))
 	}
 	r, err := h.OwnRegistries()
