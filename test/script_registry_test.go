@@ -105,7 +105,9 @@ func (s *scriptRegistries) run(ts *testscript.TestScript, neg bool, args []strin
 		}
 		r.Change(func() { r.Handle = handle })
 	case "stop":
-		r.Close()
+		// It keeps its port: the registry of another script could get it, and would be asked.
+		abort := func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
+		r.Change(func() { r.Handle = abort })
 	default:
 		ts.Fatalf("registry has no %s", args[0])
 	}

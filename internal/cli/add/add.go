@@ -20,9 +20,8 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/published"
 	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/registry/card"
 	"github.com/perstack-go/perstack/internal/registry/client"
-	"github.com/perstack-go/perstack/internal/registry/definition"
+	"github.com/perstack-go/perstack/internal/registry/resolve"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
@@ -47,19 +46,21 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Short: "Add a published Expert to perstack.toml",
 		Long: `Add a published Expert to perstack.toml. It becomes a delegate of the Expert that --to
 names; without --to, of the only one in the file. With --as, a copy of it becomes an
-Expert of the file instead, which you can change.
+Expert of the file instead, which you can change. You see what it can do, and are asked
+before it is copied; without a terminal, --yes is needed.
 
-The registry is asked for the Expert, and what it says is verified. The key is written
-as you give it: @acme/reader is the newest version when you install it, @acme/reader@1.2.0
-always the same. perstack install pins it. Before the first run you are asked about what
-it can do. Comments and the order of the file stay as they are.
+The registry is asked for the Expert, and what it says is verified, with the checks of a
+run. The key is written as you give it: @acme/reader is the newest version when you
+install it, @acme/reader@1.2.0 always the same. perstack install pins it. Before the first
+run you are asked about what it can do. Comments and the order of the file stay as they
+are.
 
 Exit codes: 0 added, or it is there already; 1 the registry could not be reached, or what
 it says cannot be verified; 2 wrong usage, an Expert that does not exist, or a file that
 cannot be changed. The file is changed only if the code is 0.`,
 		Example: `  perstack add @acme/reader
   perstack add @acme/reader@1.2.0 --to lead
-  perstack add @acme/reader --as reader`,
+  perstack add @acme/reader --as reader --yes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return host.Usagef("add takes the key of one expert, but got %d arguments", len(args))
@@ -81,6 +82,7 @@ cannot be changed. The file is changed only if the code is 0.`,
 	opts.Flags.Add(h, cmd)
 	cmd.Flags().StringVar(&opts.To, "to", "", "Expert of perstack.toml that delegates to it")
 	cmd.Flags().StringVar(&opts.As, "as", "", "copy it into perstack.toml, with this name")
+	h.AddYes(cmd, "copy it without a question")
 	expertNames := complete.Expert(h, &opts.Flags.Config)
 	for flag, offers := range map[string]cobra.CompletionFunc{
 		"to": func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -122,21 +124,26 @@ func (o *Options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	found, err := r.Client.Resolve(ctx, o.Key)
+	found, err := r.Resolve(ctx, o.Key)
 	if err != nil {
-		return r.Explain(err)
+		return err
 	}
 	if err := r.Bind(ctx); err != nil {
 		return err
 	}
-	e := found.Experts[found.Keys[o.Key]]
+	e := found.Expert()
 	if to != nil && hasDelegate(to, o.Key) {
 		return o.tell(r, e, "is a delegate of "+to.Name+" already")
 	}
-	if err := o.write(s.Config, to, e); err != nil {
+	if _, err := fmt.Fprint(o.Host.Stderr, published.Abilities(found.Card)); err != nil {
 		return err
 	}
-	if err := o.show(found, e); err != nil {
+	if to == nil {
+		if err := o.confirm(ctx, s.Config, found); err != nil {
+			return err
+		}
+	}
+	if err := o.write(s.Config, to, e); err != nil {
 		return err
 	}
 	if to == nil {
@@ -210,23 +217,23 @@ func replace(path string, data []byte) error {
 	return nil
 }
 
-// show prints what the Expert can do, for people.
-func (o *Options) show(found *client.Resolution, e *client.Expert) error {
-	if o.Flags.JSON {
+// confirm asks before a text of others becomes one of the user's own file: a copy is not asked about when it
+// runs, and can be changed to do more.
+func (o *Options) confirm(ctx context.Context, config *manifest.Config, found *resolve.Root) error {
+	what := fmt.Sprintf("%s of %s becomes a part of %s, where it is trusted like your own Experts", found.Pin.Exact, terminal.CleanLine(found.Pin.Registry), config.Name())
+	if found.Newer != "" {
+		what += ". It is older than " + terminal.CleanLine(found.Newer) + ", which the registry had before"
+	}
+	switch {
+	case o.Host.Yes:
 		return nil
+	case !o.Host.CanConfirm():
+		return host.Usagef("%s; read it with %s view %s, and add --yes if that is meant", what, o.Host.Command, terminal.ShellJoin(found.Pin.Exact))
 	}
-	all := []*definition.Definition{e.Definition}
-	for key, other := range found.Experts {
-		if key != e.Key {
-			all = append(all, other.Definition)
-		}
+	yes, err := o.Host.Confirm(ctx, "perstack: %s. Copy it?", what)
+	if err == nil && !yes {
+		err = host.Usagef("nothing was copied")
 	}
-	var text strings.Builder
-	text.WriteString("What it can do:\n")
-	for _, a := range card.Of(all).Abilities {
-		fmt.Fprintf(&text, "  %s: %s\n", a.Kind, terminal.RevealLine(a.Text))
-	}
-	_, err := fmt.Fprint(o.Host.Stderr, text.String())
 	return err
 }
 

@@ -172,6 +172,11 @@ func (h *Host) tellPublished(found *resolve.Found) {
 			h.Say("%s, %s of %s, %s", what, shortDigest(r.Pin.Digest), r.Pin.Registry, origin(r.Expert()))
 		}
 	}
+	h.TellDiscouraged(found)
+}
+
+// TellDiscouraged says which Experts their owners advise against.
+func (h *Host) TellDiscouraged(found *resolve.Found) {
 	for _, e := range found.Discouraged() {
 		text := e.Key + " is " + e.Status
 		if e.Message != "" {

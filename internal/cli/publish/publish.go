@@ -286,12 +286,7 @@ func (o *Options) show(p *proposal, registry string) error {
 	if p.signer != "" {
 		fmt.Fprintf(&text, "Signed by %s\n", p.signer)
 	}
-	if len(p.card.Abilities) > 0 {
-		text.WriteString("What it can do:\n")
-	}
-	for _, a := range p.card.Abilities {
-		fmt.Fprintf(&text, "  %s: %s\n", a.Kind, terminal.RevealLine(a.Text))
-	}
+	text.WriteString(published.Abilities(p.card))
 	if len(p.advisories) > 0 {
 		fmt.Fprintf(&text, "%s for its users:\n", wording.Count(len(p.advisories), "note"))
 	}

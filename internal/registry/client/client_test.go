@@ -301,6 +301,18 @@ func TestPolicy(t *testing.T) {
 	}
 	_, err := open(t, o).Resolve(t.Context(), "@acme/a") // of another process, later
 	wantError(t, err, Policy, "@acme/a@1.2.0 has no signature")
+	// A signature of a later version does not excuse the ones between it and the first signed one.
+	later := registrytest.Minimal("@acme/a@1.3.0")
+	armored, _ = sign(t, later.Encode())
+	r.Publish(later, armored)
+	o = options(t, r)
+	for _, key := range []string{"@acme/a@1.1.0", "@acme/a@1.3.0"} {
+		if _, err := open(t, o).Resolve(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = open(t, o).Resolve(t.Context(), "@acme/a@1.2.0")
+	wantError(t, err, Policy, "has no signature, although the older version 1.1.0 has one")
 	o.Policies = map[string]Require{"@acme": {Level: "none"}}
 	_, err = New(o)
 	wantError(t, err, Configuration, `"none" cannot be required`)

@@ -90,7 +90,7 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 		if !ok || !r.again || try == maxTries {
 			return nil, err
 		}
-		c.options.Log.WarnContext(ctx, "the registry is asked again", "registry", c.base.String(), "in", pause.Round(time.Millisecond), "because", err)
+		c.options.Log.WarnContext(ctx, "the registry is asked again", "registry", c.base.String(), "in", pause.Round(time.Millisecond), "because", err.Message)
 		if c.options.Wait(ctx, pause) != nil {
 			return nil, c.cancelled(ctx, r.operation)
 		}

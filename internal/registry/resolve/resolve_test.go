@@ -209,6 +209,23 @@ func TestPinsOfOthers(t *testing.T) {
 	}
 }
 
+// A scope that the user has moved to another registry counts for what was verified before as well.
+func TestStoredScopes(t *testing.T) {
+	acme, other := registrytest.New(t, httptest.NewServer), registrytest.New(t, httptest.NewServer)
+	acme.Publish(registrytest.Minimal("@other/x@1.0.0"), "")
+	acme.Publish(registrytest.Minimal("@acme/lead@1.0.0", "@other/x"), "")
+	before := newWorld(t, 0, map[string]*registrytest.Registry{"@acme": acme, "@other": acme})
+	pins := pinsOf(before.must(nil, "@acme/lead"))
+	after := newWorld(t, 0, map[string]*registrytest.Registry{"@acme": acme, "@other": other})
+	after.trust = before.trust
+	acme.TakeRequests()
+	_, err := after.resolve(pins, "@acme/lead")
+	if client.KindOf(err) != client.Policy || !strings.Contains(err.Error(), "the answer has @other/x@1.0.0, which comes from "+other.URL) || acme.TakeRequests() != 0 {
+		t.Error(err)
+	}
+	before.must(pins, "@acme/lead")
+}
+
 // A registry without a log does not prove when something was published.
 func TestAgeWithoutLog(t *testing.T) {
 	reg := registrytest.New(t, httptest.NewServer)

@@ -252,6 +252,19 @@ func FuzzParseCheckpoint(f *testing.F) {
 	})
 }
 
+// A registry can claim to have any number of leaves. That costs nothing before it shows them.
+func TestTilesOfHugeLog(t *testing.T) {
+	n := 0
+	for tile := range TilesOf(0, 1e15) {
+		if tile.Width != TileWidth || tile.Index != int64(n) {
+			t.Fatalf("%+v", tile)
+		}
+		if n++; n == 3 {
+			break
+		}
+	}
+}
+
 func TestTiles(t *testing.T) {
 	for path, want := range map[string]Tile{
 		"tile/0/000":               {0, 0, 256},
