@@ -238,7 +238,8 @@ func itemLines(lines []string) (inner []string, used int) {
 	return inner, used
 }
 
-// maxColumns is how wide a table can be. What is wider is text: every row has all columns, also the empty ones.
+// maxColumns is how wide a table can be. What is wider is text. A row has the columns that are written, and none
+// is added: a short line must not become a long one.
 const maxColumns = 64
 
 // tabular parses a table: a row, a line of dashes for each of its columns, and more rows.
@@ -259,10 +260,7 @@ func tabular(lines []string) (n node, used int, ok bool) {
 	}
 	for used = 2; used < len(lines) && !isBlank(lines[used]) && strings.Contains(lines[used], "|"); used++ {
 		row := entries(lines[used])
-		for len(row) < len(head) {
-			row = append(row, "")
-		}
-		n.rows = append(n.rows, row[:len(head)])
+		n.rows = append(n.rows, row[:min(len(row), len(head))])
 	}
 	return n, used, true
 }

@@ -61,3 +61,32 @@ func FuzzHTML(f *testing.F) {
 		}
 	})
 }
+
+// Text that costs more than it has is shown as it is: tables with many columns, and links and marks that are
+// deep in each other. A row of a table has no more columns than its line.
+func TestHostileSizes(t *testing.T) {
+	wide := func(columns int) string {
+		return strings.Repeat("|a", columns) + "|\n" + strings.Repeat("|-", columns) + "|\n" + strings.Repeat("|\n", 100)
+	}
+	nested := func(open, shut string, depth int) string {
+		return strings.Repeat(open, depth) + "x" + strings.Repeat(shut, depth)
+	}
+	for _, tt := range []struct {
+		name, source, with, without string
+	}{
+		{"table", wide(64), "<table>", ""},
+		{"wide table", wide(65), "", "<table>"},
+		{"links", nested("[", "](https://a.example)", 10), "<a ", "["},
+		{"deep links", nested("[", "](https://a.example)", 1000), "[[[[", ""},
+		{"marks", nested("*a ", " a*", 10), "<em>", "*"},
+		{"deep marks", nested("*a ", " a*", 1000), "*a *a *a", ""},
+	} {
+		got := HTML(tt.source)
+		if !strings.Contains(got, tt.with) || tt.without != "" && strings.Contains(got, tt.without) {
+			t.Errorf("%s: %.300q", tt.name, got)
+		}
+		if most := 100 * len(tt.source); len(got) > most {
+			t.Errorf("%s: %d bytes became %d", tt.name, len(tt.source), len(got))
+		}
+	}
+}

@@ -177,6 +177,9 @@ func (p *inliner) pair(from int) {
 		case j >= 0:
 			open = open[:j+1-p.emphasise(open[:j+1], i)]
 		case m.opens:
+			if len(open) == maxOpen { // the outermost is text then
+				open = open[1:]
+			}
 			open = append(open, i)
 		}
 	}
@@ -184,7 +187,7 @@ func (p *inliner) pair(from int) {
 
 // opener finds the mark that another one closes, in a list of open ones; -1 if there is none.
 func (p *inliner) opener(open []int, closer *piece) int {
-	for j := len(open) - 1; j >= 0 && j >= len(open)-maxOpen; j-- {
+	for j := len(open) - 1; j >= 0; j-- {
 		if o := &p.pieces[open[j]]; o.mark == closer.mark && o.run != closer.run {
 			return j
 		}
@@ -192,8 +195,9 @@ func (p *inliner) opener(open []int, closer *piece) int {
 	return -1
 }
 
-// maxOpen is how many open marks are looked at. Text can have thousands that are never closed.
-const maxOpen = 64
+// maxOpen is how many open marks are looked at. Text can have thousands that are never closed, and a style is
+// given to everything between two marks, so thousands in each other would take long.
+const maxOpen = 32
 
 // emphasise gives the pieces between the last open mark and piece i their style. It returns how many
 // marks on each side were used: two that stand side by side make text bold.

@@ -43,6 +43,14 @@ func TestBuild(t *testing.T) {
 			map[string]any{"project_id": "77", "ci_config_ref_uri": "gitlab.example/acme/web//.gitlab-ci.yml@refs/heads/main"},
 			server.Build{Repository: "77", Workflow: ".gitlab-ci.yml"},
 		},
+		"GitHub, a name with @": {
+			map[string]any{"repository_id": "123", "workflow_ref": "acme/web/.github/workflows/a@b.yml@refs/heads/main@2"},
+			server.Build{Repository: "123", Workflow: ".github/workflows/a@b.yml"},
+		},
+		"GitLab, a name with @": {
+			map[string]any{"project_id": "77", "ci_config_ref_uri": "gitlab.example/acme/web//a@refs.yml@refs/heads/main"},
+			server.Build{Repository: "77", Workflow: "a@refs.yml"},
+		},
 		"a number": {map[string]any{"project_id": 77}, server.Build{Repository: "77"}},
 		"another":  {map[string]any{"sub": "pipeline/9"}, server.Build{Repository: "pipeline/9"}},
 	} {

@@ -57,6 +57,7 @@ func TestCheck(t *testing.T) {
 		}, "extensions.providerSkills.0: has the character U+200B"},
 		"secret":      {func(d *definition.Definition) { d.Instruction = "Use AKIAABCDEFGHIJKLMNOP." }, "instruction: has what looks like a key of AWS"},
 		"private key": {func(d *definition.Definition) { d.Extensions.Readme = "-----BEGIN OPENSSH PRIVATE KEY-----" }, "extensions.readme: has what looks like a private key"},
+		"long readme": {func(d *definition.Definition) { d.Extensions.Readme = strings.Repeat("a", 64<<10+1) }, "extensions.readme: has 65537 bytes, more than 65536"},
 		"agent":       {func(d *definition.Definition) { withSkill(d, npx("x@1.0.0", "SSH_AUTH_SOCK")) }, "SSH_AUTH_SOCK"},
 		"own key":     {func(d *definition.Definition) { withSkill(d, npx("x@1.0.0", "PERSTACK_API_KEY")) }, "belongs to perstack itself"},
 		"unpinned":    {func(d *definition.Definition) { withSkill(d, npx("x")) }, `"x" has no exact version, which this registry asks for`},

@@ -147,6 +147,32 @@ func testKeyRules(t *testing.T, s *site) {
 	}
 }
 
+// A key that is limited to names manages nothing else, whatever its scopes are.
+func testLimitedAdministrators(t *testing.T, s *site) {
+	acme, staff := s.org("acme", Team), s.org("staff", ServiceAdmin)
+	s.mustPublish(acme, content("@acme/lead", "1.0.0"))
+	acme.Scopes, staff.Scopes = Scopes(), Scopes()
+	limited, owner := staff, acme
+	limited.Patterns, owner.Patterns = []string{"staff-*"}, []string{"@acme/*"}
+	if !staff.IsAdmin() || limited.IsAdmin() {
+		t.Error("a key with name patterns manages the registry")
+	}
+	for _, by := range []Actor{limited, owner} {
+		for name, err := range map[string]error{
+			"audit":      s.AuditTrail(t.Context(), by, time.Time{}, func(api.AuditEntry) error { return nil }),
+			"create":     second(s.CreateOrganization(t.Context(), by, "mine", Team)),
+			"key":        second(s.CreateKey(t.Context(), by, api.CreateKey{Organization: "acme", Scopes: []string{"read"}})),
+			"quarantine": s.Quarantine(t.Context(), by, "@acme/lead@1.0.0", ""),
+			"reports":    second(s.Reports(t.Context(), by)),
+			"exempt":     s.ExemptNames(t.Context(), by, "acme", true),
+		} {
+			if reason(err) != "401 Failed to authenticate" {
+				t.Errorf("%s: %s", name, reason(err))
+			}
+		}
+	}
+}
+
 // A key that another one makes is valid where that one is, and no longer.
 func testKeysOfKeys(t *testing.T, s *site) {
 	s.org("acme", Team)

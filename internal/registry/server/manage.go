@@ -177,7 +177,7 @@ func messageDigest(message string) string {
 // Unpublish erases the content of a version. Its number cannot be used again. An owner can do that for 72
 // hours if no other version delegates to it, an administrator always.
 func (r *Registry) Unpublish(ctx context.Context, by Actor, key string) error {
-	return r.update(ctx, func(t *change) error {
+	err := r.update(ctx, func(t *change) error {
 		v, err := t.exactly(by, Unpublish, key)
 		if err != nil {
 			return err
@@ -199,6 +199,10 @@ func (r *Registry) Unpublish(ctx context.Context, by Actor, key string) error {
 		}
 		return t.erase(by, v, why)
 	})
+	if err != nil {
+		return err
+	}
+	return r.opts.Database.Forget(ctx)
 }
 
 // erase removes the tags and the content of a version. Its row and its leaves stay.

@@ -116,3 +116,17 @@ func testClosure(t *testing.T, s *site) {
 		t.Error(err)
 	}
 }
+
+// Refusals do not say which private Experts exist.
+func testPrivateNames(t *testing.T, s *site) {
+	ana, ben := s.org("ana", Personal), s.org("ben", Personal)
+	if _, err := s.Publish(t.Context(), ana, api.Publish{Content: content("submarine", "1.0.0"), Visibility: api.Private}, PublishOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"submarine", "submarin", "sub-marine"} {
+		want := "400 The name " + name + " is taken, or too similar to one that is"
+		if _, err := s.publish(ben, content(name, "1.0.0")); reason(err) != want {
+			t.Errorf("%s: %s", name, reason(err))
+		}
+	}
+}

@@ -126,8 +126,8 @@ func testPublishRefuses(t *testing.T, s *site) {
 	s.mustPublish(person, content("researcher", "1.0.0"))
 	limited := acme
 	limited.Patterns = []string{"@acme/other", "@acme/tool-*"}
-	reads := acme
-	reads.Scopes = []Scope{Read}
+	reads, untagged := acme, acme
+	reads.Scopes, untagged.Scopes = []Scope{Read}, []Scope{Read, Publish}
 	second := s.org("ben", Personal)
 	for name, c := range map[string]struct {
 		by      Actor
@@ -152,6 +152,7 @@ func testPublishRefuses(t *testing.T, s *site) {
 		"no description":    {acme, bytes.Replace(content("@acme/a", "1.0.0"), []byte("About @acme/a"), nil, 1), nil, "422 "},
 		"hidden characters": {acme, bytes.Replace(content("@acme/a", "1.0.0"), []byte("Work."), []byte("Work\u200b."), 1), nil, "422 has the character U+200B"},
 		"tag":               {acme, content("@acme/a", "1.0.0"), []string{"1.0.0"}, "422 "},
+		"tags of the key":   {untagged, content("@acme/a", "1.0.0"), []string{"stable"}, "401 Failed to authenticate"},
 		"many tags":         {acme, content("@acme/a", "1.0.0"), strings.Split("a b c d e f g h i", " "), "422 a version can have 8 tags"},
 	} {
 		if _, err := s.publish(c.by, c.content, c.tags...); !strings.HasPrefix(reason(err), c.want) {

@@ -54,6 +54,8 @@ var suite = []struct {
 	{"texts that cannot be stored", testTextsThatCannotBeStored},
 	{"keys of keys", testKeysOfKeys},
 	{"private", testPrivate},
+	{"private names", testPrivateNames},
+	{"limited administrators", testLimitedAdministrators},
 	{"closure", testClosure},
 	{"verify", testVerify},
 	{"rollback", testRollback},

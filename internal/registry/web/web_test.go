@@ -208,3 +208,21 @@ func TestPrivate(t *testing.T) {
 		}
 	}
 }
+
+// What a page shows of what anybody published or asked for is bounded.
+func TestBoundedPages(t *testing.T) {
+	r := start(t)
+	tools := func(word string) func(d *definition.Definition) {
+		return func(d *definition.Definition) { d.Instruction = strings.Repeat(word+"\n", 5_000) }
+	}
+	publish(t, r, define("@acme/long@1.0.0", tools("a")), define("@acme/long@1.1.0", tools("b")))
+	status, _, body := get(t, r, http.MethodGet, "/e/@acme/long/compare/1.0.0...1.1.0")
+	if lines := strings.Count(body, "<span class="); status != http.StatusOK || lines != 2000 || !strings.Contains(body, "There are more lines.") {
+		t.Errorf("%d: %d lines", status, lines)
+	}
+	for path, want := range map[string]int{"/?q=" + strings.Repeat("a", 256): http.StatusOK, "/?q=" + strings.Repeat("a", 257): http.StatusBadRequest} {
+		if status, _, _ := get(t, r, http.MethodGet, path); status != want {
+			t.Errorf("%d characters: %d", len(path), status)
+		}
+	}
+}

@@ -120,6 +120,16 @@ func (db *DB) Update(ctx context.Context, do func(*sql.Tx) error) error {
 	})
 }
 
+// Forget removes from the files of an SQLite database what was deleted from its tables. Until then, the log of
+// writes has a copy. Readers can delay it; the next one does it then.
+func (db *DB) Forget(ctx context.Context) error {
+	if db.kind != sqlite {
+		return nil
+	}
+	_, err := db.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
+}
+
 // View reads one state of the database.
 func (db *DB) View(ctx context.Context, do func(*sql.Tx) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
