@@ -85,7 +85,7 @@ var arrows = []arrow{
 	{"internal/registry/server/database", ""},
 	{"internal/registry/web", "expert internal/columns internal/markdown internal/registry/api internal/registry/card internal/registry/definition internal/registry/server internal/registry/tlog internal/textdiff"},
 	{"internal/registry/builds", "internal/registry/server"},
-	{"internal/registry/httpapi", "expert internal/registry/api internal/registry/builds internal/registry/definition internal/registry/server internal/registry/tlog internal/wording"},
+	{"internal/registry/httpapi", "expert internal/registry/api internal/registry/builds internal/registry/card internal/registry/definition internal/registry/server internal/registry/tlog internal/wording"},
 	{"internal/registry/card", "expert internal/registry/definition"},
 	{"internal/registry/review", "expert model internal/registry/card internal/registry/definition internal/terminal internal/wording"},
 	{"internal/registry/trust", "internal/filelock internal/opendir internal/privatefile internal/registry/definition internal/userfile"},

@@ -5,6 +5,8 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/card"
+	"github.com/perstack-go/perstack/internal/registry/definition"
 	"github.com/perstack-go/perstack/internal/registry/server"
 )
 
@@ -49,6 +51,33 @@ func (h *Handler) content(c *call) error {
 	}
 	c.count(found.Name, found.Version.Version)
 	return c.static(api.ContentType, found.Digest, cachingOf(key, found.Visibility), found.Content)
+}
+
+// shownCard is what a version can do, with all that it delegates to. Clients compute it themselves from what
+// they have verified; this is for display.
+type shownCard struct {
+	Key       string         `json:"key"` // exact
+	Digest    string         `json:"digest"`
+	Hash      string         `json:"hash"`
+	Abilities []card.Ability `json:"abilities"`
+}
+
+// card answers with the capability card of a version.
+func (h *Handler) card(c *call) error {
+	found, err := h.opts.Registry.Resolve(c.ctx(), c.by, api.Resolve{Keys: []string{c.params["key"]}, Closure: true})
+	if err != nil {
+		return err
+	}
+	var closure []*definition.Definition // the version itself comes first
+	for i := range found.Experts {
+		d, err := definition.Parse(found.Experts[i].Content)
+		if err != nil {
+			return err
+		}
+		closure = append(closure, d)
+	}
+	of := card.Of(closure)
+	return c.json(shownCard{Key: of.Expert, Digest: found.Experts[0].Digest, Hash: of.Hash(), Abilities: notNil(of.Abilities)})
 }
 
 // cachingOf says what caches can do with the content of a key.

@@ -67,6 +67,16 @@ func (c *call) oneOf(name, fallback string, words ...string) (string, error) {
 	return text, nil
 }
 
+// time reads a time of the query; it is zero without one.
+func (c *call) time(name string) (t time.Time, err error) {
+	if text := c.query(name); text != "" {
+		if t, err = time.Parse(time.RFC3339, text); err != nil {
+			return t, invalid(name, name+" must be a time such as 2026-01-31T00:00:00Z")
+		}
+	}
+	return t, nil
+}
+
 // flag reads a switch of the query.
 func (c *call) flag(name string) bool {
 	switch c.query(name) {

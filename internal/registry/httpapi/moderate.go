@@ -131,15 +131,12 @@ var errTrailEnds = errors.New("the answer has enough of the audit trail")
 
 // audit answers with the audit trail as lines of JSON.
 func (h *Handler) audit(c *call) error {
-	var since time.Time
-	if text := c.query("since"); text != "" {
-		var err error
-		if since, err = time.Parse(time.RFC3339, text); err != nil {
-			return invalid("since", "since must be a time such as 2026-01-31T00:00:00Z")
-		}
+	since, err := c.time("since")
+	if err != nil {
+		return err
 	}
 	var out bytes.Buffer
-	err := h.opts.Registry.AuditTrail(c.ctx(), c.by, since, func(e api.AuditEntry) error {
+	err = h.opts.Registry.AuditTrail(c.ctx(), c.by, since, func(e api.AuditEntry) error {
 		if out.Len() > maxTrail {
 			c.w.Header().Set(nextHeader, e.At.Format(time.RFC3339Nano))
 			return errTrailEnds

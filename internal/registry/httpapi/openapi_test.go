@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/card"
 )
 
 // schemaTypes are the types that the document describes, by the names that it has for them.
@@ -22,6 +23,7 @@ func schemaTypes() map[string]reflect.Type {
 		"Package": reflect.TypeFor[api.Package](), "Organization": reflect.TypeFor[api.Organization](), "Summary": reflect.TypeFor[api.Summary](), "Page": reflect.TypeFor[api.Page](),
 		"Changes": reflect.TypeFor[api.Changes](), "Publish": reflect.TypeFor[api.Publish](), "Published": reflect.TypeFor[api.Published](), "Validated": reflect.TypeFor[validated](),
 		"SetStatus": reflect.TypeFor[api.SetStatus](), "TagRequest": reflect.TypeFor[tagged](), "TransferRequest": reflect.TypeFor[transfer](), "Transferred": reflect.TypeFor[transferred](),
+		"Card": reflect.TypeFor[shownCard](), "Ability": reflect.TypeFor[card.Ability](),
 		"Transfer": reflect.TypeFor[api.Transfer](), "TransferList": reflect.TypeFor[transferList](), "PolicyRequest": reflect.TypeFor[policy](),
 		"Whoami": reflect.TypeFor[api.Whoami](), "KeyInfo": reflect.TypeFor[api.KeyInfo](), "CreateKey": reflect.TypeFor[api.CreateKey](), "CreatedKey": reflect.TypeFor[api.CreatedKey](),
 		"KeyList": reflect.TypeFor[keyList](), "OrganizationList": reflect.TypeFor[organizationList](), "NewOrganization": reflect.TypeFor[newOrganization](),

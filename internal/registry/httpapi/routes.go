@@ -38,6 +38,7 @@ func (h *Handler) version2() []*route {
 		{method: http.MethodPost, pattern: api.V2 + "/experts", effect: publishes, do: h.publish},
 		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}", effect: reads, heavy: true, do: h.expertPackage},
 		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}/content", effect: reads, heavy: true, do: h.content},
+		{method: http.MethodGet, pattern: api.V2 + "/experts/{key}/card", effect: reads, heavy: true, do: h.card},
 		{method: http.MethodDelete, pattern: api.V2 + "/experts/{key}", effect: changes, do: h.unpublish},
 		{method: http.MethodPost, pattern: api.V2 + "/experts/{key}/status", effect: changes, do: h.setStatus},
 		{method: http.MethodPut, pattern: api.V2 + "/experts/{name}/tags/{tag}", effect: changes, do: h.setTag},

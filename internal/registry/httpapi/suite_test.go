@@ -47,6 +47,8 @@ var suite = []struct {
 	{"publish refusals", testPublishRefusals},
 	{"versions", testVersions},
 	{"newer Experts", testNewerExperts},
+	{"additions to lists", testListAdditions},
+	{"card", testCard},
 }
 
 func TestSQLite(t *testing.T) {

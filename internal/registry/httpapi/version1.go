@@ -84,6 +84,10 @@ func (h *Handler) list1(c *call) error {
 	if err != nil {
 		return err
 	}
+	since, err := c.time("updatedSince")
+	if err != nil {
+		return err
+	}
 	const longestFilter, idLength = 256, 24
 	organization := c.query("organizationId")
 	switch {
@@ -91,9 +95,12 @@ func (h *Handler) list1(c *call) error {
 		return invalid("organizationId", "organizationId has 24 characters")
 	case len(c.query("filter")) > longestFilter:
 		return invalid("filter", "filter has 1 to 256 characters")
+	case len(c.query("q")) > longestFilter:
+		return invalid("q", "a search has at most 256 characters")
 	}
 	found, total, err := h.opts.Registry.List(c.ctx(), c.by, server.List{
 		OrganizationID: organization, Filter: c.query("filter"), Sort: sort, Ascending: order == "asc", Take: int(take), Skip: int(skip),
+		Text: c.query("q"), UpdatedSince: since,
 	})
 	if err != nil {
 		return err

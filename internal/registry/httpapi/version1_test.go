@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/card"
+	"github.com/perstack-go/perstack/internal/registry/definition"
 	"github.com/perstack-go/perstack/internal/testkit/registrytest"
 )
 
@@ -297,4 +299,34 @@ func testNewerExperts(t *testing.T, s *site) {
 	if all := at(got, "data", "experts").([]any); len(all) != 1 || at(all[0], "key") != "@acme/plain@1.0.0" {
 		t.Error(all)
 	}
+}
+
+// Additions to the list: words, and what changed since a time.
+func testListAdditions(t *testing.T, s *site) {
+	key := s.Key("acme", "team")
+	s.publish(key, "@acme/reader@1.0.0")
+	s.publish(key, "@acme/writer@1.0.0")
+	for query, want := range map[string]int{"q=reader": 1, "q=acme": 2, "q=nothing": 0, "updatedSince=2001-01-01T00:00:00Z": 2, "updatedSince=2999-01-01T00:00:00Z": 0} {
+		var got any
+		s.get(experts1 + "?" + query).read(&got)
+		if list, _ := at(got, "data", "experts").([]any); len(list) != want || at(got, "meta", "total") != float64(want) {
+			t.Errorf("%s: %d", query, len(list))
+		}
+	}
+	s.get(experts1 + "?updatedSince=yesterday").wantPrefix("422 ")
+	s.get(experts1 + "?q=" + strings.Repeat("a", 257)).wantPrefix("422 ")
+}
+
+// The card of a version is what its client computes.
+func testCard(t *testing.T, s *site) {
+	key := s.Key("acme", "team")
+	s.publish(key, "@acme/reader@1.0.0")
+	s.publish(key, "@acme/lead@1.0.0", "@acme/reader")
+	var got any
+	s.get(api.V2 + "/experts/@acme/lead/card").read(&got)
+	closure := []*definition.Definition{registrytest.Minimal("@acme/lead@1.0.0", "@acme/reader"), registrytest.Minimal("@acme/reader@1.0.0")}
+	if at(got, "key") != "@acme/lead@1.0.0" || at(got, "hash") != card.Of(closure).Hash() || at(got, "abilities", 0, "kind") == nil {
+		t.Errorf("%v", got)
+	}
+	s.get(api.V2 + "/experts/@acme/none/card").wantPrefix("404 ")
 }

@@ -19,6 +19,10 @@ type List struct {
 	Sort           string // name, version, createdAt or updatedAt; createdAt if empty
 	Ascending      bool
 	Take, Skip     int
+	// Text has words that must occur, as in a [Search], and UpdatedSince is when Experts changed at the earliest.
+	// The original has neither.
+	Text         string
+	UpdatedSince time.Time
 }
 
 // maxSkip is how far version 1 can look into a list. Version 2 has no end.
@@ -47,6 +51,14 @@ func (r *Registry) List(ctx context.Context, by Actor, asked List) (page []Recor
 	prefix := strings.ToLower(asked.Filter)
 	where, args := visibleTo(by, []any{prefix, prefix + "\U0010FFFF", asked.OrganizationID})
 	where += " AND ($1 = '' OR e.name >= $1 AND e.name < $2) AND ($3 = '' OR e.org_id = $3)"
+	for _, word := range wordsOf(asked.Text) {
+		args = append(args, "%"+word+"%")
+		where += fmt.Sprintf(" AND l.number IN (SELECT rowid FROM listings_index WHERE text LIKE $%d)", len(args))
+	}
+	if !asked.UpdatedSince.IsZero() {
+		args = append(args, asked.UpdatedSince.UnixMilli())
+		where += fmt.Sprintf(" AND e.updated_at >= $%d", len(args))
+	}
 	err = r.view(ctx, func(l *look) error {
 		if _, err := l.one("SELECT COUNT(*) FROM listings l JOIN experts e ON e.id = l.expert_id WHERE "+where, args, &total); err != nil {
 			return err
@@ -119,11 +131,16 @@ func (r *Registry) Search(ctx context.Context, by Actor, asked Search) (page api
 	return page, err
 }
 
+// wordsOf returns the words of a search that count.
+func wordsOf(text string) []string {
+	plain := strings.NewReplacer("%", "", `\`, "", "\x00", "").Replace(strings.ToLower(strings.ToValidUTF8(text, "")))
+	words := strings.Fields(plain)
+	return words[:min(len(words), maxWords)]
+}
+
 // searchQuery writes the statement of a search. What a user asked for is in its arguments only.
 func (r *Registry) searchQuery(by Actor, asked Search) (query string, args []any, err error) {
-	plain := strings.NewReplacer("%", "", `\`, "", "\x00", "").Replace(strings.ToLower(strings.ToValidUTF8(asked.Text, "")))
-	words := strings.Fields(plain)
-	words = words[:min(len(words), maxWords)]
+	words := wordsOf(asked.Text)
 	where, args := visibleTo(by, nil)
 	arg := func(value any) string {
 		args = append(args, value)

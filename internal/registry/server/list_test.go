@@ -77,6 +77,9 @@ func testList(t *testing.T, s *site) {
 	}{
 		"newest first": {ana, List{Take: 100}, "a-z writer ab-c a_b cook-2", 5},
 		"names":        {ana, List{Take: 100, Sort: "name", Ascending: true}, "a-z a_b ab-c cook-2 writer", 5},
+		"words":        {ana, List{Take: 100, Text: "About WRIT"}, "writer", 1},
+		"since":        {ana, List{Take: 100, Sort: "name", Ascending: true, UpdatedSince: s.time.Add(-time.Second)}, "a-z writer", 2},
+		"later":        {ana, List{Take: 100, UpdatedSince: s.time.Add(time.Second)}, "", 0},
 		"versions":     {ana, List{Take: 100, Sort: "version", Ascending: true}, "a-z writer ab-c a_b cook-2", 5},
 		"filter":       {ana, List{Take: 100, Sort: "name", Filter: "A"}, "ab-c a_b a-z", 3},
 		"page":         {ana, List{Take: 2, Skip: 1, Sort: "name", Ascending: true}, "a_b ab-c", 5},

@@ -126,10 +126,6 @@ func (l *look) contents(digests []string) (map[string][]byte, error) {
 	return all, err
 }
 
-// maxAnswer is how many bytes of definitions one answer can have. Readers need no key, so what they can ask
-// for must fit into the memory many times.
-const maxAnswer = 16 << 20
-
 // checkSize refuses versions whose contents are too large together, before any of them is read.
 func (l *look) checkSize(versions []version, hint string) error {
 	size := int64(0)
@@ -145,8 +141,8 @@ func (l *look) checkSize(versions []version, hint string) error {
 		}
 		size += part
 	}
-	if size > maxAnswer {
-		return &Error{Status: tooLargeStatus, Reason: fmt.Sprintf("The definitions have %d bytes in all; one answer has at most %d", size, maxAnswer), Hint: hint}
+	if most := l.r.opts.MaxAnswer; size > most {
+		return &Error{Status: tooLargeStatus, Reason: fmt.Sprintf("The definitions have %d bytes in all; one answer has at most %d", size, most), Hint: hint}
 	}
 	return nil
 }

@@ -34,7 +34,13 @@ type Options struct {
 	AllScoped    bool // every organization publishes under its scope, persons too
 
 	NewNamesPerDay int // that an organization can publish; 0 is no limit
+
+	// MaxAnswer is how many bytes of definitions one answer can have; 0 is 16 MiB. Readers need no key, so what
+	// they can ask for must fit into the memory many times.
+	MaxAnswer int64
 }
+
+const defaultMaxAnswer = 16 << 20
 
 // A Registry is one registry.
 type Registry struct {
@@ -46,6 +52,9 @@ type Registry struct {
 func New(opts Options) (*Registry, error) {
 	if opts.Database == nil || opts.Origin == "" || opts.Signer == nil || opts.Now == nil || opts.NewID == nil || opts.Random == nil {
 		return nil, errors.New("a registry needs a database, an origin, a signer, a clock, ids and a source of secrets")
+	}
+	if opts.MaxAnswer <= 0 {
+		opts.MaxAnswer = defaultMaxAnswer
 	}
 	return &Registry{opts, newReadCounter(opts.Random)}, nil
 }
