@@ -86,8 +86,8 @@ func TestPublisherScreens(t *testing.T) {
 		term.Send(downKey + "\r")
 		term.WaitForText("Select a version")
 		term.Send(upKey + "\r")
-		term.WaitForText("Error: @acme/reader@1.0.0 is disabled and stays so; publish a new")
-		term.Send("x")
+		term.WaitForText("Select status for @acme/reader@1.0.0:") // the registry decides what can follow
+		term.Send("\x7f")
 		term.WaitForText("Select a version")
 		term.Send("\x7f")
 		term.WaitForText("Select an Expert to change status:")

@@ -1,127 +1,99 @@
 package test
 
 import (
-	"fmt"
-	"net/http"
-	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/registry/definition"
-	"github.com/perstack-go/perstack/internal/testkit/registrytest"
+	registryserver "github.com/perstack-go/perstack/internal/registry/server"
+	"github.com/perstack-go/perstack/internal/registry/trust"
+	"github.com/perstack-go/perstack/internal/testkit/realregistry"
 )
 
-// scriptRegistries are the registries of scripts, by the directory of the script.
+// scriptRegistries are the registries of scripts as perstackd serves them, by the directory of the script.
 type scriptRegistries struct {
 	t   *testing.T
 	mu  sync.Mutex // scripts run at the same time
-	all map[string]*registrytest.Registry
+	all map[string]*realregistry.Registry
 }
 
-// run is the command registry, with a registry in memory that can lie:
+// run is the command registry:
 //
-//	registry start [SCOPE…]             starts it; the configuration of the user in $CONFIG names it for the
-//	                                    scopes, and its address is $REGISTRY
-//	registry publish FILE [VARIABLE]    publishes the Experts of a perstack.toml, in its order; their base
-//	                                    skill requires the variable, whatever it is
-//	registry tag NAME TAG VERSION
-//	registry status KEY STATUS MESSAGE REPLACEMENT
-//	registry requests N                 it was asked N times since the last time that this was counted
-//	registry change KEY FILE            shows the first Expert of a file as the content of a version
-//	registry rewrite FILE               tells another history from now on, in which the file was published
+//	registry start [ORG]              starts a registry; its address is $REGISTRY. With an organization, it
+//	                                  is the default registry of the user of $CONFIG, who becomes the
+//	                                  user of the script, and $REGISTRY_KEY is an API key of that team
+//	registry config SCOPE…            the user of $CONFIG has these scopes there, under the name acme
+//	registry key VARIABLE ORG SCOPE…  sets a variable to a new API key of an organization
+//	registry admin VARIABLE           sets a variable to the API key of the operator
+//	registry publish ORG FILE         publishes the Experts of a perstack.toml, in its order
+//	registry deprecate KEY MESSAGE
 //	registry stop
 func (s *scriptRegistries) run(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: registry start | publish | tag | status | requests | change | rewrite | stop")
+		ts.Fatalf("usage: registry start | config | key | admin | publish | deprecate | stop")
 	}
 	at := ts.Getenv("WORK")
-	if args[0] == "start" {
-		r := registrytest.New(s.t, httptest.NewServer)
-		s.mu.Lock()
-		s.all[at] = r
-		s.mu.Unlock()
-		ts.Setenv("REGISTRY", r.URL)
-		quoted := make([]string, len(args)-1)
-		for i, scope := range args[1:] {
-			quoted[i] = strconv.Quote(scope)
-		}
-		config := fmt.Sprintf("[registries.acme]\nurl = %q\nscopes = [%s]\n", r.URL, strings.Join(quoted, ", "))
-		dir := filepath.Join(ts.Getenv("CONFIG"), "perstack")
-		ts.Check(os.MkdirAll(dir, 0o700))
-		ts.Check(os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600))
-		return
-	}
 	s.mu.Lock()
 	r := s.all[at]
 	s.mu.Unlock()
 	switch args[0] {
+	case "start":
+		r = realregistry.Start(s.t, realregistry.Options{})
+		s.mu.Lock()
+		s.all[at] = r
+		s.mu.Unlock()
+		ts.Setenv("REGISTRY", r.URL)
+		ts.Setenv("PORT", r.URL[strings.LastIndex(r.URL, ":")+1:])
+		if len(args) > 1 {
+			writeUserConfig(ts, "[registries.default]\nurl = '"+r.URL+"'\n")
+			ts.Setenv("XDG_CONFIG_HOME", ts.Getenv("CONFIG"))
+			ts.Setenv("REGISTRY_KEY", r.Key(args[1], "team"))
+		}
+	case "config":
+		writeUserConfig(ts, "[registries.acme]\nurl = '"+r.URL+"'\nscopes = ['"+strings.Join(args[1:], "', '")+"']\n")
+	case "key":
+		ts.Setenv(args[1], r.Key(args[2], "team", args[3:]...))
+	case "admin":
+		ts.Setenv(args[1], r.AdminKey)
 	case "publish":
-		for _, d := range definitions(ts, args[1]) {
-			if len(args) > 2 {
-				base := d.Skills[expert.BaseSkill]
-				base.RequiredEnv = args[2:]
-				d.Skills[expert.BaseSkill] = base
-			}
-			r.Publish(d, "")
-		}
-	case "tag":
-		r.Tag(args[1], args[2], args[3])
-	case "status":
-		r.Change(func() {
-			e := r.PublishedExpert(args[1])
-			e.Status, e.StatusMessage, e.ReplacedBy = args[2], args[3], args[4]
+		c, err := client.New(client.Options{
+			BaseURL: r.URL, Insecure: true, Key: r.Key(args[1], "team"), HTTP: r.Client(), Clock: time.Now,
+			Trust: trust.Open(filepath.Join(ts.Getenv("TMPDIR"), "publisher")),
 		})
-	case "requests":
-		if got := strconv.Itoa(r.TakeRequests()); got != args[1] {
-			ts.Fatalf("the registry was asked %s times, not %s", got, args[1])
+		ts.Check(err)
+		config, problems := manifest.Parse(args[2], []byte(ts.ReadFile(args[2])))
+		ts.Check(problems.Err())
+		for _, e := range config.Experts {
+			d, err := definition.FromExpert(e)
+			ts.Check(err)
+			_, err = c.Publish(s.t.Context(), api.Publish{Content: d.Encode()})
+			ts.Check(err)
 		}
-	case "change":
-		other := definitions(ts, args[2])[0].Encode()
-		lie := func(a *api.Resolved) {
-			for i := range a.Experts {
-				if a.Experts[i].Key() == args[1] {
-					a.Experts[i].Content, a.Experts[i].Digest = other, definition.Digest(other)
-				}
-			}
-		}
-		r.Change(func() { r.Lie = lie })
-	case "rewrite":
-		other := r.Rewritten(httptest.NewServer)
-		for _, d := range definitions(ts, args[1]) {
-			other.Publish(d, "")
-		}
-		handle := func(w http.ResponseWriter, q *http.Request) bool {
-			other.ServeHTTP(w, q)
-			return true
-		}
-		r.Change(func() { r.Handle = handle })
+	case "deprecate":
+		actor, err := r.Core.Authenticate(s.t.Context(), r.Key("acme", "team"), netip.Addr{})
+		ts.Check(err)
+		_, err = r.Core.Update(s.t.Context(), actor, args[1], registryserver.Update{Status: &api.SetStatus{Status: api.Deprecated, Message: args[2]}})
+		ts.Check(err)
 	case "stop":
-		// It keeps its port: the registry of another script could get it, and would be asked.
-		abort := func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
-		r.Change(func() { r.Handle = abort })
+		r.Close()
 	default:
 		ts.Fatalf("registry has no %s", args[0])
 	}
 }
 
-// definitions are the Experts of a perstack.toml as they are published. What a registry must refuse is
-// not checked: a client has to.
-func definitions(ts *testscript.TestScript, file string) (all []*definition.Definition) {
-	config, problems := manifest.Parse(file, []byte(ts.ReadFile(file)))
-	ts.Check(problems.Err())
-	for _, e := range config.Experts {
-		d, err := definition.FromExpert(e)
-		ts.Check(err)
-		all = append(all, d)
-	}
-	return all
+// writeUserConfig writes the configuration of the user of $CONFIG.
+func writeUserConfig(ts *testscript.TestScript, text string) {
+	dir := filepath.Join(ts.Getenv("CONFIG"), "perstack")
+	ts.Check(os.MkdirAll(dir, 0o700))
+	ts.Check(os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600))
 }

@@ -44,9 +44,8 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	failure KIND [NAME…]      it is one about an error of this kind, and the error has these members
 //	llm FILE [PROVIDER]       starts a scripted model server; the variables of the provider, else of
 //	                          anthropic, lead to it
-//	real-registry ORG         starts a registry as perstackd serves it, with a key of an organization
-//	realregistry …            the same, with more ways to change it; see realRegistries
-//	registry …                starts one in memory, which can lie; see scriptRegistries
+//	registry …                starts a registry as perstackd serves it; see scriptRegistries
+//	lying-registry …          starts one in memory, which can lie; see lyingRegistries
 //
 // The program at-level runs another one at a sandbox level, as in "at-level landlock perstack doctor";
 // see package atlevel. The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
@@ -70,8 +69,8 @@ func TestScripts(t *testing.T) {
 		}
 	})
 	t.Setenv("GOTMPDIR", dir)
-	registries := &realRegistries{t: t, all: map[string]*realregistry.Registry{}}
-	lying := &scriptRegistries{t: t, all: map[string]*registrytest.Registry{}}
+	registries := &scriptRegistries{t: t, all: map[string]*realregistry.Registry{}}
+	lying := &lyingRegistries{t: t, all: map[string]*registrytest.Registry{}}
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
@@ -111,9 +110,8 @@ func TestScripts(t *testing.T) {
 			"serve":      serveFiles,
 			"containers": (&scriptContainers{t: t, all: map[string]*containers.Registry{}}).run,
 
-			"real-registry": startRegistry(t),
-			"realregistry":  registries.run,
-			"registry":      lying.run,
+			"registry":       registries.run,
+			"lying-registry": lying.run,
 		},
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
@@ -95,4 +97,20 @@ func TestOneCommandIsMade(t *testing.T) {
 			t.Errorf("%q: %d commands", args, len(made))
 		}
 	}
+}
+
+// The help of every command has an example.
+func TestExamples(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if path := cmd.CommandPath(); !strings.Contains(cmd.Example, path) && !cmd.Hidden {
+			t.Errorf("%s has no example", path)
+		}
+		for _, below := range cmd.Commands() {
+			if name := below.Name(); name != "completion" && name != "version" { // the first is not ours
+				check(below)
+			}
+		}
+	}
+	check(newRoot(&host.Host{}, nil))
 }

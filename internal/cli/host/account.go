@@ -17,13 +17,16 @@ import (
 func (h *Host) OwnRegistries() (*Registries, error) { return h.Registries(nil, "") }
 
 // ReadRegistries are the registries of a command that reads published Experts, and runs none: those of the
-// user, and of the project of this directory if there is one.
-func (h *Host) ReadRegistries(ctx context.Context) (*Registries, error) {
-	if _, err := h.TrustedConfig(ctx, "", nil); err != nil {
+// user, and of the project. path is the flag --config; if it is empty, there need not be a project.
+func (h *Host) ReadRegistries(ctx context.Context, path string) (*Registries, error) {
+	if err := RefuseRemote(path); err != nil {
 		return nil, err
 	}
-	config, err := h.LoadConfig("")
-	if errors.Is(err, manifest.ErrNotFound) {
+	if _, err := h.TrustedConfig(ctx, path, nil); err != nil {
+		return nil, err
+	}
+	config, err := h.LoadConfig(path)
+	if path == "" && errors.Is(err, manifest.ErrNotFound) {
 		return h.OwnRegistries()
 	}
 	if err != nil {

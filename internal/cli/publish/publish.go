@@ -217,11 +217,14 @@ func (o *Options) send(ctx context.Context, r *published.Registry, p *proposal) 
 	default:
 		return r.Explain(err)
 	}
-	if err == nil {
-		err = r.Bind(ctx)
-	}
 	if err != nil {
 		return err
+	}
+	warnings := []string{}
+	if err := r.Bind(ctx); err != nil { // the Expert is published, whatever this machine can record
+		warning := done.Key + " is published, but the registry of its scope was not recorded on this machine: " + host.Describe(err)
+		warnings = append(warnings, warning)
+		fmt.Fprintln(o.Host.Stderr, "perstack: warning: "+terminal.CleanLine(warning))
 	}
 	command := o.Host.Command + " run " + terminal.ShellJoin(done.Key) + ` "…"`
 	if o.Flags.JSON {
@@ -233,8 +236,9 @@ func (o *Options) send(ctx context.Context, r *published.Registry, p *proposal) 
 			Signer     string   `json:"signer,omitzero"`
 			Tags       []string `json:"tags"`
 			Advisories []string `json:"advisories"`
+			Warnings   []string `json:"warnings"`
 			Command    string   `json:"command"`
-		}{done.Key, r.Client.URL(), done.Digest, done.Index, done.Signer, append([]string{}, o.Tags...), p.advisories, command})
+		}{done.Key, r.Client.URL(), done.Digest, done.Index, done.Signer, append([]string{}, o.Tags...), p.advisories, warnings, command})
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "Published %s\n  Registry: %s\n  Digest: %s\n  Log entry: %d\n", done.Key, r.Client.URL(), done.Digest, done.Index)

@@ -26,6 +26,7 @@ type Options struct {
 	Text     string
 	Owner    string
 	Registry string // name or address
+	Config   string // path of perstack.toml, which can name registries
 	Limit    int
 	JSON     bool
 }
@@ -71,6 +72,7 @@ the log of the registry, and shows what it can do.`,
 	h.AddRegistryFlag(cmd, &opts.Registry, "name or address of the registry (default: that of the scope, or the default registry)")
 	cmd.Flags().StringVar(&opts.Owner, "owner", "", "list the Experts of an organization only")
 	cmd.Flags().IntVar(&opts.Limit, "limit", defaultLimit, "list so many Experts at most")
+	host.AddLocalConfigFlag(cmd, &opts.Config)
 	h.JSONErrors(cmd, &opts.JSON)
 	for _, name := range []string{"owner", "limit"} {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions); err != nil {
@@ -89,7 +91,7 @@ type list struct {
 
 func run(ctx context.Context, opts *Options) error {
 	h := opts.Host
-	r, err := h.ReadRegistries(ctx)
+	r, err := h.ReadRegistries(ctx, opts.Config)
 	if err != nil {
 		return err
 	}

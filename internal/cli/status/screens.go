@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/perstack-go/perstack/internal/cli/published"
 	"github.com/perstack-go/perstack/internal/registry/api"
@@ -30,13 +31,7 @@ func (o *Options) choose(ctx context.Context, s *published.Session) error {
 // chooseStatus asks for the new status, and for a confirmation.
 func chooseStatus(ctx context.Context, w *wizard.Wizard, c published.Chosen, arrow string) (string, error) {
 	about := []paint.Line{paint.Join(paint.Text("Current: ", paint.Quiet), published.Status(c.Version.Status))}
-	offered := next(c.Version.Status)
-	if len(offered) == 0 {
-		if err := w.Fail(ctx, refusal(c.Key, c.Version.Status, "")); err != nil {
-			return "", err
-		}
-		return "", wizard.ErrBack
-	}
+	offered := slices.DeleteFunc(slices.Clone(statuses), func(status string) bool { return status == c.Version.Status })
 	var rows []paint.Line
 	for _, status := range offered {
 		rows = append(rows, published.Status(status))
@@ -52,7 +47,7 @@ func chooseStatus(ctx context.Context, w *wizard.Wizard, c published.Chosen, arr
 		}
 		question := []paint.Line{paint.Join(paint.Text("Status: ", 0), published.Status(c.Version.Status), paint.Text(arrow, 0), published.Status(offered[at]))}
 		if offered[at] == api.Disabled {
-			question = append(question, paint.Text("A disabled version stays disabled.", paint.Red))
+			question = append(question, paint.Text("You cannot make it available again.", paint.Red))
 		}
 		answer, err := w.Choose(ctx, wizard.Choice{
 			Title: paint.Text("Change the status of "+c.Key.String()+"?", paint.Bold), About: question,

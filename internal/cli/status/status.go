@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/published"
 	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -49,8 +50,9 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
   deprecated   it still runs, and users are told why and what to use instead
   disabled     new users cannot run it; a project that has pinned it still can
 
-A deprecated version cannot become available again, and a disabled one stays disabled:
-publish a new version instead. --message and --replaced-by are shown to users.
+The registry decides which change it accepts. For its owner, a deprecated version does not
+become available again, and a disabled one stays disabled: publish a new version instead.
+--message and --replaced-by are shown to users.
 
 On a terminal, without arguments, you choose the version and its status on screens.
 
@@ -112,13 +114,6 @@ func (o *Options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	v, err := r.Version(ctx, key)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(next(v.Status), o.Status) {
-		return host.Usagef("%s", refusal(key, v.Status, o.Status))
-	}
 	return o.set(ctx, r, key, o.Status)
 }
 
@@ -147,34 +142,16 @@ func (o *Options) check() (key expert.Key, err error) {
 	return key, err
 }
 
-// next are the statuses that can follow one. Registries refuse all others.
-func next(status string) []string {
-	switch status {
-	case api.Available:
-		return []string{api.Deprecated, api.Disabled}
-	case api.Deprecated:
-		return []string{api.Disabled}
-	}
-	return nil
-}
-
-// refusal says why a status cannot follow another.
-func refusal(key expert.Key, from, to string) string {
-	switch {
-	case from == to:
-		return fmt.Sprintf("%s is %s already", key, to)
-	case from == api.Deprecated:
-		return fmt.Sprintf("%s is deprecated and cannot become available again; publish a new version", key)
-	case from == api.Disabled:
-		return fmt.Sprintf("%s is disabled and stays so; publish a new version", key)
-	}
-	return fmt.Sprintf("%s is %s, which only the operator of the registry can change", key, terminal.CleanLine(from))
-}
-
 // set changes the status.
 func (o *Options) set(ctx context.Context, r *published.Registry, key expert.Key, status string) error {
 	to := api.SetStatus{Status: status, Message: o.Message, ReplacedBy: o.ReplacedBy}
-	if err := r.Client.SetStatus(ctx, key.String(), to); err != nil {
+	err := r.Client.SetStatus(ctx, key.String(), to)
+	if client.KindOf(err) == client.NotFound {
+		if _, err := r.Version(ctx, key); err != nil {
+			return err // which says which versions there are
+		}
+	}
+	if err != nil {
 		return r.Explain(err)
 	}
 	if o.Flags.JSON {
@@ -194,6 +171,6 @@ func (o *Options) set(ctx context.Context, r *published.Registry, key expert.Key
 	if o.ReplacedBy != "" {
 		fmt.Fprintf(&text, "  Replaced by: %s\n", o.ReplacedBy)
 	}
-	_, err := fmt.Fprint(o.Host.Stdout, text.String())
+	_, err = fmt.Fprint(o.Host.Stdout, text.String())
 	return err
 }

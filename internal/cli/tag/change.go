@@ -103,7 +103,7 @@ func (o *Options) set(ctx context.Context, r *published.Registry, key expert.Key
 		if slices.Contains(wanted, tag) {
 			continue
 		}
-		if err := r.Client.RemoveTag(ctx, key.Name, tag); err != nil {
+		if err := r.Client.RemoveTag(ctx, key.Name, tag, key.Version); err != nil {
 			return r.Explain(err)
 		}
 	}

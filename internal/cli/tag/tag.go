@@ -64,8 +64,8 @@ On a terminal, without arguments, you choose the version and its tags on screens
 		}),
 		one(h, runF, Remove, &cobra.Command{
 			Use: "rm key tag...", Short: "Remove tags from a version",
-			Long: `Remove tags from a published version. The version must have them: a tag that has moved
-to another version meanwhile is not removed there.` + exitCodes,
+			Long: `Remove tags from a published version. The version must have all of them. If a tag has moved
+to another version in the meantime, the registry does not remove it.` + exitCodes,
 			Example: "  perstack tag rm @acme/researcher@1.3.0-rc.1 next",
 		}),
 		one(h, runF, List, &cobra.Command{

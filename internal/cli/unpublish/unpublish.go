@@ -43,7 +43,7 @@ this if the version is older than 72 hours, or if another Expert delegates to it
 keep users away from an old version, deprecate it: perstack status --help.
 
 On a terminal you are asked first, and without a key you choose the version on screens.
-Elsewhere --force is needed.
+Elsewhere --force or --yes is needed.
 
 Exit codes: 0 unpublished, or cancelled on a screen; 1 refused by the registry, or it
 could not be reached; 2 wrong usage, no key, or a version that does not exist.`,
@@ -58,6 +58,7 @@ could not be reached; 2 wrong usage, no key, or a version that does not exist.`,
 			if err := errors.Join(h.RefuseInJob(cmd), host.RefuseEmpty(cmd.Flags())); err != nil {
 				return err
 			}
+			opts.Force = opts.Force || h.Yes
 			if len(args) > 0 {
 				opts.Key = args[0]
 			}
@@ -66,6 +67,7 @@ could not be reached; 2 wrong usage, no key, or a version that does not exist.`,
 	}
 	opts.Flags.Add(h, cmd)
 	cmd.Flags().BoolVar(&opts.Force, "force", false, "remove it without a question")
+	h.AddYes(cmd, "the same as --force")
 	return cmd
 }
 

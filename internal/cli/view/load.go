@@ -24,7 +24,7 @@ type session struct {
 }
 
 func open(ctx context.Context, opts *Options) (*session, error) {
-	r, err := opts.Host.ReadRegistries(ctx)
+	r, err := opts.Host.ReadRegistries(ctx, opts.Config)
 	if err != nil {
 		return nil, err
 	}

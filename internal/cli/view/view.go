@@ -21,6 +21,7 @@ type Options struct {
 
 	Key, Other string // Other is empty if nothing is compared
 	Registry   string // name or address; empty for that of the scope
+	Config     string // path of perstack.toml, which can name registries
 	JSON       bool
 }
 
@@ -68,6 +69,7 @@ registry says is marked with *. Nothing is run, and nothing in your project chan
 		},
 	}
 	h.AddRegistryFlag(cmd, &opts.Registry, "name or address of the registry (default: that of the scope)")
+	host.AddLocalConfigFlag(cmd, &opts.Config)
 	h.JSONErrors(cmd, &opts.JSON)
 	return cmd
 }

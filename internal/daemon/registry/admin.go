@@ -32,8 +32,8 @@ the server runs or while it does not. They need no key.`,
   perstackd registry admin key create acme --scopes read,publish --days 30
   perstackd registry admin key list acme`,
 	}
-	org := below(&cobra.Command{Use: "org", Short: "Manage organizations"}, a.newOrgCreate(), a.newOrgList(), a.newOrgExempt())
-	key := below(&cobra.Command{Use: "key", Short: "Manage API keys"}, a.newKeyCreate(), a.newKeyList(), a.newKeyRevoke())
+	org := below(&cobra.Command{Use: "org", Short: "Manage organizations", Example: "  perstackd registry admin org create acme --type team"}, a.newOrgCreate(), a.newOrgList(), a.newOrgExempt())
+	key := below(&cobra.Command{Use: "key", Short: "Manage API keys", Example: "  perstackd registry admin key create acme --role maintainer"}, a.newKeyCreate(), a.newKeyList(), a.newKeyRevoke())
 	return below(cmd, org, key, a.newBindings(), a.newReports(), a.newQuarantine(), a.newRelease(), a.newUnpublish(), a.newTransfer(), a.newAudit())
 }
 
@@ -128,7 +128,9 @@ func (a *administration) newOrgList() *cobra.Command {
 	return a.addJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the organizations",
-		Args:  host.NoArgs("it lists all organizations"),
+		Example: `  perstackd registry admin org list
+  perstackd registry admin org list --json`,
+		Args: host.NoArgs("it lists all organizations"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.place.with(cmd.Context(), func(s *site) error {
 				all, err := s.Organizations(cmd.Context(), server.Operator())
@@ -157,6 +159,8 @@ holds for all others.`,
 		func(ctx context.Context, s *site, name string) error {
 			return s.ExemptNames(ctx, server.Operator(), name, !end)
 		})
+	cmd.Example = `  perstackd registry admin org exempt acme
+  perstackd registry admin org exempt acme --end`
 	cmd.Flags().BoolVar(&end, "end", false, "let the limit hold again")
 	return cmd
 }

@@ -250,6 +250,8 @@ func newMigrate(p *place) *cobra.Command {
 		Short: "Bring the tables of the database up to date",
 		Long: `Bring the tables of the database up to date without serving it. perstackd registry does
 the same when it starts. Tables of a newer version are refused: there is no way back.`,
+		Example: `  perstackd registry migrate
+  perstackd registry migrate --database postgres://registry@db.example.com/registry`,
 		Args: host.NoArgs("it brings the whole database up to date"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.with(cmd.Context(), func(*site) error {

@@ -82,9 +82,10 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 func (a *administration) newKeyList() *cobra.Command {
 	return a.addJSON(&cobra.Command{
-		Use:   "list ORGANIZATION",
-		Short: "List the keys of an organization that are valid",
-		Args:  exactArgs("the name of an organization"),
+		Use:     "list ORGANIZATION",
+		Short:   "List the keys of an organization that are valid",
+		Example: "  perstackd registry admin key list acme",
+		Args:    exactArgs("the name of an organization"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.place.with(cmd.Context(), func(s *site) error {
 				all, err := s.Keys(cmd.Context(), server.Operator(), args[0])

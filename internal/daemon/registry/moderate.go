@@ -49,8 +49,10 @@ stay in the log, which says that it was withheld.`,
 }
 
 func (a *administration) newRelease() *cobra.Command {
-	return a.act("release KEY", "End the quarantine of a version", "", "the exact key of a version", "Released",
+	cmd := a.act("release KEY", "End the quarantine of a version", "", "the exact key of a version", "Released",
 		func(ctx context.Context, s *site, key string) error { return s.Release(ctx, server.Operator(), key) })
+	cmd.Example = "  perstackd registry admin release @acme/researcher@1.2.0"
+	return cmd
 }
 
 func (a *administration) newUnpublish() *cobra.Command {
@@ -65,6 +67,7 @@ number stays taken, and the log says that the version was erased.`,
 			}
 			return s.Unpublish(ctx, server.Operator(), key)
 		})
+	cmd.Example = "  perstackd registry admin unpublish @acme/researcher@1.2.0 --force"
 	cmd.Flags().BoolVar(&force, "force", false, "do it")
 	return cmd
 }
@@ -81,6 +84,7 @@ offers the Expert, and the other accepts it.`, "the name of an Expert", "Transfe
 			_, err := s.Transfer(ctx, server.Operator(), name, to)
 			return err
 		})
+	cmd.Example = "  perstackd registry admin transfer @acme/researcher --to example"
 	cmd.Flags().StringVar(&to, "to", "", "organization that gets it")
 	return cmd
 }
@@ -88,6 +92,7 @@ offers the Expert, and the other accepts it.`, "the name of an Expert", "Transfe
 func (a *administration) newReports() *cobra.Command {
 	list := a.addJSON(&cobra.Command{
 		Use: "list", Short: "List the open reports", Args: host.NoArgs("it lists all open reports"),
+		Example: "  perstackd registry admin report list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.place.with(cmd.Context(), func(s *site) error {
 				all, err := s.Reports(cmd.Context(), server.Operator())
@@ -110,8 +115,9 @@ func (a *administration) newReports() *cobra.Command {
 		func(ctx context.Context, s *site, id string) error {
 			return s.CloseReport(ctx, server.Operator(), id, outcome)
 		})
+	done.Example = "  perstackd registry admin report close r4kx --outcome 'The version was withheld.'"
 	done.Flags().StringVar(&outcome, "outcome", "", "what came of it")
-	return below(&cobra.Command{Use: "report", Short: "Read and close reports about Experts"}, list, done)
+	return below(&cobra.Command{Use: "report", Short: "Read and close reports about Experts", Example: "  perstackd registry admin report list"}, list, done)
 }
 
 func (a *administration) newBindings() *cobra.Command {
@@ -147,6 +153,7 @@ registry). The Experts need not exist yet.`,
 	flags.StringVar(&asked.Pattern, "names", "", "names that can be published, such as @acme/web*")
 	list := a.addJSON(&cobra.Command{
 		Use: "list ORGANIZATION", Short: "List the bindings of an organization", Args: exactArgs("the name of an organization"),
+		Example: "  perstackd registry admin binding list acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.place.with(cmd.Context(), func(s *site) error {
 				all, err := s.Bindings(cmd.Context(), server.Operator(), args[0])
@@ -168,7 +175,8 @@ registry). The Experts need not exist yet.`,
 		func(ctx context.Context, s *site, id string) error {
 			return s.RemoveBinding(ctx, server.Operator(), id)
 		})
-	return below(&cobra.Command{Use: "binding", Short: "Let builds publish without a stored key"}, create, list, remove)
+	remove.Example = "  perstackd registry admin binding remove b7wq"
+	return below(&cobra.Command{Use: "binding", Short: "Let builds publish without a stored key", Example: "  perstackd registry admin binding list acme"}, create, list, remove)
 }
 
 func (a *administration) newAudit() *cobra.Command {

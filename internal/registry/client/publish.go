@@ -108,19 +108,30 @@ func (c *Client) SetTag(ctx context.Context, name, tag, version string) error {
 	if !definition.IsVersion(version) {
 		return c.failf(Configuration, operation, "%s is not a version", wording.Quote(version))
 	}
-	return c.changeTag(ctx, operation, http.MethodPut, name, tag, map[string]string{"version": version})
+	if err := c.checkTag(operation, name, tag); err != nil {
+		return err
+	}
+	return c.change(ctx, request{operation: operation, method: http.MethodPut, body: map[string]string{"version": version}}, "experts", name, "tags", tag)
 }
 
-// RemoveTag removes a tag of an Expert.
-func (c *Client) RemoveTag(ctx context.Context, name, tag string) error {
-	return c.changeTag(ctx, "remove a tag", http.MethodDelete, name, tag, nil)
+// RemoveTag removes a tag from a version of an Expert. If the tag means another version, the registry
+// refuses.
+func (c *Client) RemoveTag(ctx context.Context, name, tag, version string) error {
+	const operation = "remove a tag"
+	if !definition.IsVersion(version) {
+		return c.failf(Configuration, operation, "%s is not a version", wording.Quote(version))
+	}
+	if err := c.checkTag(operation, name, tag); err != nil {
+		return err
+	}
+	return c.change(ctx, request{operation: operation, method: http.MethodDelete, query: url.Values{"version": {version}}}, "experts", name, "tags", tag)
 }
 
-func (c *Client) changeTag(ctx context.Context, operation, method, name, tag string, body any) error {
+func (c *Client) checkTag(operation, name, tag string) error {
 	if !expert.ValidName(name) || !expert.ValidTag(tag) || tag == "latest" {
 		return c.failf(Configuration, operation, "%s cannot be a tag of %s", wording.Quote(tag), wording.Quote(name))
 	}
-	return c.change(ctx, operation, method, body, "experts", name, "tags", tag)
+	return nil
 }
 
 // SetStatus changes the status of a version.
@@ -129,7 +140,7 @@ func (c *Client) SetStatus(ctx context.Context, key string, to api.SetStatus) er
 	if err := c.checkExact(operation, key); err != nil {
 		return err
 	}
-	return c.change(ctx, operation, http.MethodPost, to, "experts", key, "status")
+	return c.change(ctx, request{operation: operation, method: http.MethodPost, body: to}, "experts", key, "status")
 }
 
 // Unpublish removes the content of a version. Its number cannot be used again.
@@ -138,19 +149,20 @@ func (c *Client) Unpublish(ctx context.Context, key string) error {
 	if err := c.checkExact(operation, key); err != nil {
 		return err
 	}
-	return c.change(ctx, operation, http.MethodDelete, nil, "experts", key)
+	return c.change(ctx, request{operation: operation, method: http.MethodDelete}, "experts", key)
 }
 
 // change sends a request that changes something. It is sent once: whether it had an effect is not known if
 // there is no answer.
-func (c *Client) change(ctx context.Context, operation, method string, body any, path ...string) error {
-	if err := c.needKey(operation); err != nil {
+func (c *Client) change(ctx context.Context, r request, path ...string) error {
+	if err := c.needKey(r.operation); err != nil {
 		return err
 	}
-	v, err := c.logged(ctx, operation)
+	v, err := c.logged(ctx, r.operation)
 	if err != nil {
 		return err
 	}
 	var answer map[string]any
-	return c.ask(ctx, request{operation: operation, method: method, path: v.at(path...), body: body, withKey: true}, &answer)
+	r.path, r.withKey = v.at(path...), true
+	return c.ask(ctx, r, &answer)
 }

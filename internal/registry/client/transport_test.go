@@ -122,7 +122,7 @@ func TestK3NoKey(t *testing.T) {
 		"publish":   second(c.Publish(t.Context(), api.Publish{Content: registrytest.Minimal("a@1.0.0").Encode()})),
 		"whoami":    second(c.Whoami(t.Context())),
 		"tag":       c.SetTag(t.Context(), "a", "stable", "1.0.0"),
-		"remove":    c.RemoveTag(t.Context(), "a", "stable"),
+		"remove":    c.RemoveTag(t.Context(), "a", "stable", "1.0.0"),
 		"status":    c.SetStatus(t.Context(), "a@1.0.0", api.SetStatus{Status: api.Disabled}),
 		"unpublish": c.Unpublish(t.Context(), "a@1.0.0"),
 		"private":   second(open(t, private).Resolve(t.Context(), "@acme/lead")),
@@ -168,7 +168,7 @@ func TestK4Key(t *testing.T) {
 		second(c.Resolve(t.Context(), "helper")),
 		second(c.Resolve(t.Context(), "@acme/lead")),
 		c.SetTag(t.Context(), "@acme/lead", "stable", "1.0.0"),
-		c.RemoveTag(t.Context(), "@acme/lead", "stable"),
+		c.RemoveTag(t.Context(), "@acme/lead", "stable", "1.0.0"),
 		c.SetStatus(t.Context(), "helper@2.0.0", api.SetStatus{Status: api.Deprecated}),
 		c.Unpublish(t.Context(), "helper@2.0.0"),
 	} {

@@ -22,7 +22,7 @@ func (h *Handler) setTag(c *call) error {
 }
 
 func (h *Handler) removeTag(c *call) error {
-	if err := h.opts.Registry.RemoveTag(c.ctx(), c.by, c.params["name"], c.params["tag"]); err != nil {
+	if err := h.opts.Registry.RemoveTag(c.ctx(), c.by, c.params["name"], c.params["tag"], c.query("version")); err != nil {
 		return err
 	}
 	return c.done()

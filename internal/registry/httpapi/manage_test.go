@@ -91,10 +91,13 @@ func testTags(t *testing.T, s *site) {
 	if found, err := newClient(t, s.Registry, nil).Resolve(t.Context(), "@acme/researcher@beta"); err != nil || found.Keys["@acme/researcher@beta"] != "@acme/researcher@1.1.0" {
 		t.Error(found, err)
 	}
-	if err := c.RemoveTag(t.Context(), "@acme/researcher", "beta"); err != nil {
+	if err := c.RemoveTag(t.Context(), "@acme/researcher", "beta", "1.0.0"); client.KindOf(err) != client.Refused || !strings.Contains(err.Error(), "The tag means another version: 1.1.0") {
 		t.Error(err)
 	}
-	if err := c.RemoveTag(t.Context(), "@acme/researcher", "beta"); client.KindOf(err) != client.NotFound {
+	if err := c.RemoveTag(t.Context(), "@acme/researcher", "beta", "1.1.0"); err != nil {
+		t.Error(err)
+	}
+	if err := c.RemoveTag(t.Context(), "@acme/researcher", "beta", "1.1.0"); client.KindOf(err) != client.NotFound {
 		t.Error(err)
 	}
 	s.send(request{http.MethodDelete, api.V2 + "/experts/%40acme%2Fresearcher/tags/latest", key, nil, nil}).want("400 Bad Request: Cannot remove latest tag from latest version")

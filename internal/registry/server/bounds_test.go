@@ -118,7 +118,7 @@ func testTextsThatCannotBeStored(t *testing.T, s *site) {
 		for name, err := range map[string]error{
 			"owner":           second(s.Search(t.Context(), Actor{}, Search{Owner: text})),
 			"organization":    second(s.Organization(t.Context(), text)),
-			"tag":             s.RemoveTag(t.Context(), acme, "@acme/lead", text),
+			"tag":             s.RemoveTag(t.Context(), acme, "@acme/lead", text, ""),
 			"key":             s.RevokeKey(t.Context(), acme, text),
 			"keys":            second(s.Keys(t.Context(), Operator(), text)),
 			"binding":         s.RemoveBinding(t.Context(), acme, text),

@@ -52,7 +52,10 @@ func testTags(t *testing.T, s *site) {
 	}
 	ok(s.SetTag(t.Context(), acme, "@acme/lead", "stable", "1.0.0"))
 	ok(s.SetTag(t.Context(), acme, "@acme/lead", "stable", "1.0.0")) // it does already
-	ok(s.RemoveTag(t.Context(), acme, "@acme/lead", "stable"))
+	if err := s.RemoveTag(t.Context(), acme, "@acme/lead", "stable", "9.9.9"); err == nil || !strings.Contains(err.Error(), "The tag means another version: ") {
+		t.Errorf("removed from another version: %v", err)
+	}
+	ok(s.RemoveTag(t.Context(), acme, "@acme/lead", "stable", ""))
 	// The tag command of the original sends all custom tags, without latest, or with it.
 	for _, c := range []struct {
 		key  string
@@ -96,7 +99,7 @@ func testTags(t *testing.T, s *site) {
 	}{
 		"latest":         {set(acme, "@acme/lead@1.0.0", "latest"), "400 Cannot manually set latest tag"},
 		"set latest":     {s.SetTag(t.Context(), acme, "@acme/lead", "latest", "1.0.0"), "400 Cannot manually set latest tag"},
-		"remove latest":  {s.RemoveTag(t.Context(), acme, "@acme/lead", "latest"), "400 Cannot remove latest tag from latest version"},
+		"remove latest":  {s.RemoveTag(t.Context(), acme, "@acme/lead", "latest", ""), "400 Cannot remove latest tag from latest version"},
 		"foreign":        {set(other, "@acme/lead@1.0.0", "a"), "400 Expert is not owned by the organization"},
 		"administrator":  {set(Operator(), "@acme/lead@1.0.0", "a"), "400 Expert is not owned by the organization"},
 		"no key":         {set(Actor{}, "@acme/lead@1.0.0", "a"), "401 Failed to authenticate"},
@@ -108,7 +111,7 @@ func testTags(t *testing.T, s *site) {
 		"bad version":    {s.SetTag(t.Context(), acme, "@acme/lead", "a", "one"), `422 "one" is not a version`},
 		"nine":           {s.SetTag(t.Context(), acme, "@acme/lead", "i", "1.0.0"), "422 a version can have 8 tags"},
 		"nine at once":   {set(acme, "@acme/lead@1.0.0", append(many, "i")...), "422 a version can have 8 tags"},
-		"no such tag":    {s.RemoveTag(t.Context(), acme, "@acme/lead", "none"), "404 Tag not found"},
+		"no such tag":    {s.RemoveTag(t.Context(), acme, "@acme/lead", "none", ""), "404 Tag not found"},
 		"nothing":        {second(s.Update(t.Context(), acme, "@acme/lead@1.0.0", Update{})), "422 there is nothing to change"},
 	} {
 		if !strings.HasPrefix(reason(c.err), c.want) {

@@ -37,8 +37,9 @@ func (r *Registry) SetTag(ctx context.Context, by Actor, name, tag, number strin
 	})
 }
 
-// RemoveTag removes a tag of an Expert.
-func (r *Registry) RemoveTag(ctx context.Context, by Actor, name, tag string) error {
+// RemoveTag removes a tag of an Expert. If from is not empty, the tag has to mean that version: it can have
+// moved since the caller looked.
+func (r *Registry) RemoveTag(ctx context.Context, by Actor, name, tag, from string) error {
 	if tag == latest {
 		return badRequest("Cannot remove latest tag from latest version")
 	}
@@ -53,6 +54,9 @@ func (r *Registry) RemoveTag(ctx context.Context, by Actor, name, tag string) er
 		}
 		if len(found) == 0 {
 			return notFound("Tag not found")
+		}
+		if from != "" && found[0].version != from {
+			return badRequest("The tag means another version: %s", found[0].version)
 		}
 		return t.removeTag(by, found[0], tag)
 	})
