@@ -22,6 +22,9 @@ func Create(path string, content []byte) error { return write(path, content, fal
 // CreateDurable is [Create] for content that must survive a power cut.
 func CreateDurable(path string, content []byte) error { return write(path, content, true, os.Link) }
 
+// ReplaceDurable is [Replace] for content that must survive a power cut.
+func ReplaceDurable(path string, content []byte) error { return write(path, content, true, os.Rename) }
+
 // write writes a temporary file beside the path, and gives it its name.
 func write(path string, content []byte, durable bool, give func(temporary, path string) error) error {
 	f, err := temporary(path)
@@ -35,8 +38,19 @@ func write(path string, content []byte, durable bool, give func(temporary, path 
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = give(f.Name(), path)
 	}
+	if err == nil && durable {
+		syncDir(filepath.Dir(path))
+	}
 	_ = os.Remove(f.Name()) // a renamed file has gone, and a leftover does no harm
 	return err
+}
+
+// syncDir makes the new name of a file durable, where the system can do that for a directory.
+func syncDir(path string) {
+	if dir, err := os.Open(path); err == nil {
+		_ = dir.Sync()
+		_ = dir.Close()
+	}
 }
 
 // attempts bounds how often another process can remove the empty directory in between.

@@ -52,6 +52,8 @@ type Log struct {
 	Origin string   `json:"origin"`
 	Path   string   `json:"path"`
 	Keys   []string `json:"keys"` // verifier keys, the one in use first
+	// Witnesses are the keys of those that the registry asks to cosign its checkpoints.
+	Witnesses []string `json:"witnesses,omitempty"`
 }
 
 // An Entry is a leaf with the proof that it is in the log.
@@ -75,6 +77,10 @@ type Resolve struct {
 	Closure bool     `json:"closure"` // with all that they delegate to
 	// From is the size of the log that the client knows; the answer proves that the log grew from it.
 	From int64 `json:"from"`
+	// Witnesses are those of the client, each with its name and the number of its key, and Cosignatures how many
+	// of them it asks for. If it can be, the answer is proved against a checkpoint that has so many.
+	Witnesses    []string `json:"witnesses,omitempty"`
+	Cosignatures int      `json:"cosignatures,omitzero"`
 }
 
 // Resolved answers a [Resolve]. Everything is proved against one checkpoint.

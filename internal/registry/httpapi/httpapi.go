@@ -44,11 +44,21 @@ type Options struct {
 	// Builds verifies tokens of builds; nil if none are accepted.
 	Builds Builds
 	Limits Limits
+	// Witnesses says what became of the cosignatures; nil if the registry has no witnesses.
+	Witnesses func() []WitnessState
 	// RequestTimeout is how long a request and its answer can take, and BodyTimeout how long its body; 0 is
 	// 30 and 20 seconds.
 	RequestTimeout, BodyTimeout time.Duration
 	// Heavy is how many answers with much in them are made at once: resolved Experts, lists and pages. 0 is 8.
 	Heavy int
+}
+
+// A WitnessState is what became of the requests to one witness.
+type WitnessState struct {
+	Key                     string // verifier key
+	ID                      string // name and number of the key
+	Size                    int64  // of the newest checkpoint that it has cosigned; 0 if there is none
+	Stored, Failed, Refused int64  // cosignatures, requests without an answer that can be used, and refusals
 }
 
 // A Handler answers the requests of a registry.
@@ -89,14 +99,25 @@ func New(opts Options) (*Handler, error) {
 	return h, nil
 }
 
+func (h *Handler) witnesses() []WitnessState {
+	if h.opts.Witnesses == nil {
+		return nil
+	}
+	return h.opts.Witnesses()
+}
+
 // discovery says what this registry is.
 func (h *Handler) discovery(c *call) error {
 	var issuers []string
 	if h.opts.Builds != nil {
 		issuers = h.opts.Builds.Issuers()
 	}
+	var witnesses []string
+	for _, w := range h.witnesses() {
+		witnesses = append(witnesses, w.Key)
+	}
 	return c.json(api.Discovery{
-		Issuers: issuers, API: api.V2, Log: api.Log{Origin: h.opts.Origin, Path: api.LogPath, Keys: h.opts.LogKeys},
+		Issuers: issuers, API: api.V2, Log: api.Log{Origin: h.opts.Origin, Path: api.LogPath, Keys: h.opts.LogKeys, Witnesses: witnesses},
 		Policy: h.opts.Policy, Contact: h.opts.Contact,
 	})
 }

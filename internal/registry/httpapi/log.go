@@ -30,7 +30,15 @@ func tagOf(data []byte) string {
 }
 
 func (h *Handler) checkpoint(c *call) error {
-	note, err := h.opts.Registry.Checkpoint(c.ctx())
+	count, err := c.number("cosignatures", 0, 0, math.MaxInt16)
+	if err != nil {
+		return err
+	}
+	from, err := c.number("from", 0, 0, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	note, err := h.opts.Registry.CosignedCheckpoint(c.ctx(), server.Cosigned{Witnesses: c.r.URL.Query()["witness"], Count: int(count), From: from})
 	if err != nil {
 		return err
 	}

@@ -63,12 +63,12 @@ func (h *Handler) Metrics() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", openMetrics)
-		_, _ = w.Write([]byte(h.metrics.text(h.logSize(r))))
+		_, _ = w.Write([]byte(h.metrics.text(h.logSize(r), h.witnesses())))
 	})
 }
 
 // text writes the metrics.
-func (m *metrics) text(leaves int64) string {
+func (m *metrics) text(leaves int64, witnesses []WitnessState) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
@@ -105,8 +105,29 @@ func (m *metrics) text(leaves int64) string {
 		family("perstack_registry_log_leaves", "gauge", "Leaves of the transparency log.")
 		fmt.Fprintf(&b, "perstack_registry_log_leaves %d\n", leaves)
 	}
+	writeWitnesses(&b, witnesses, family)
 	b.WriteString("# EOF\n")
 	return b.String()
+}
+
+// writeWitnesses writes what became of the requests to witnesses.
+func writeWitnesses(b *strings.Builder, all []WitnessState, family func(name, kind, help string)) {
+	if len(all) == 0 {
+		return
+	}
+	family("perstack_registry_cosignature_requests", "counter", "Requests to witnesses, by what became of them.")
+	for _, w := range all {
+		for _, of := range []struct {
+			outcome string
+			count   int64
+		}{{"stored", w.Stored}, {"failed", w.Failed}, {"refused", w.Refused}} {
+			fmt.Fprintf(b, "perstack_registry_cosignature_requests_total{witness=%q,outcome=%q} %d\n", w.ID, of.outcome, of.count)
+		}
+	}
+	family("perstack_registry_cosigned_leaves", "gauge", "Leaves of the newest checkpoint that a witness has cosigned.")
+	for _, w := range all {
+		fmt.Fprintf(b, "perstack_registry_cosigned_leaves{witness=%q} %d\n", w.ID, w.Size)
+	}
 }
 
 // logSize is how many leaves the log has; -1 if that cannot be known now.

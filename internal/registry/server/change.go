@@ -34,7 +34,8 @@ func (r *Registry) update(ctx context.Context, do func(*change) error) error {
 	if r.opts.ReadOnly {
 		return &Error{Status: unavailableStatus, Reason: "The registry is read-only at the moment"}
 	}
-	return r.opts.Database.Update(ctx, func(tx *sql.Tx) error {
+	grew := false
+	err := r.opts.Database.Update(ctx, func(tx *sql.Tx) error {
 		t := &change{look: look{ctx, r, tx}, at: r.opts.Now().UTC().Truncate(time.Millisecond), grew: map[string]int64{}}
 		if err := do(t); err != nil {
 			return err
@@ -48,8 +49,13 @@ func (r *Registry) update(ctx context.Context, do func(*change) error) error {
 				return err
 			}
 		}
+		grew = len(t.grew) > 0
 		return nil
 	})
+	if err == nil && grew && r.opts.Grew != nil {
+		r.opts.Grew()
+	}
+	return err
 }
 
 // storable refuses texts that not every database can keep. They come from clients.

@@ -113,10 +113,14 @@ type head struct {
 func (l *look) head(log string) (head, error) {
 	h := head{log: log}
 	ok, err := l.one("SELECT size, note FROM log_heads WHERE log = $1 ORDER BY size DESC LIMIT 1", []any{log}, &h.size, &h.note)
-	if err == nil && !ok {
+	switch {
+	case err != nil:
+		return h, err
+	case !ok:
 		h.note, err = l.sign(log, 0)
+		return h, err
 	}
-	return h, err
+	return h, l.attach(&h)
 }
 
 // entry returns a leaf with its proof, and what it hides if it is sealed: the caller decides who may know.
@@ -126,8 +130,11 @@ func (l *look) entry(h head, number int64) (e api.Entry, err error) {
 	if err != nil {
 		return e, err
 	}
-	if !ok || number >= h.size {
+	switch {
+	case !ok:
 		return e, notFound("The log has no leaf %d", number)
+	case number >= h.size:
+		return e, errNewer
 	}
 	var sealed []byte
 	if _, err := l.one("SELECT text FROM log_sealed WHERE log = $1 AND number = $2", []any{h.log, number}, &sealed); err != nil {
@@ -146,9 +153,21 @@ func (l *look) growth(h head, from int64) ([]tlog.Hash, error) {
 }
 
 // Checkpoint returns the newest state of the log, signed.
-func (r *Registry) Checkpoint(ctx context.Context) (note []byte, err error) {
+func (r *Registry) Checkpoint(ctx context.Context) ([]byte, error) {
+	return r.CosignedCheckpoint(ctx, Cosigned{})
+}
+
+// CosignedCheckpoint returns the newest state of the log that has the cosignatures that are asked for. If there is
+// none, it is the newest of all.
+func (r *Registry) CosignedCheckpoint(ctx context.Context, want Cosigned) (note []byte, err error) {
+	if err := want.check(); err != nil {
+		return nil, err
+	}
 	err = r.view(ctx, func(l *look) error {
-		h, err := l.head(r.opts.Origin)
+		h, ok, err := l.cosigned(r.opts.Origin, want)
+		if err == nil && !ok {
+			h, err = l.head(r.opts.Origin)
+		}
 		note = h.note
 		return err
 	})

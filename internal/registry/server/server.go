@@ -33,6 +33,9 @@ type Options struct {
 	LatestByTime bool // latest is the version that was published last, as in the original
 	AllScoped    bool // every organization publishes under its scope, persons too
 
+	// Grew is called after each change that added to the log; it must return at once. It can be nil.
+	Grew func()
+
 	NewNamesPerDay int // that an organization can publish; 0 is no limit
 
 	// MaxAnswer is how many bytes of definitions one answer can have; 0 is 16 MiB. Readers need no key, so what

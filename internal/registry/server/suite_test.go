@@ -57,6 +57,7 @@ var suite = []struct {
 	{"private names", testPrivateNames},
 	{"limited administrators", testLimitedAdministrators},
 	{"closure", testClosure},
+	{"cosignatures", testCosignatures},
 	{"verify", testVerify},
 	{"rollback", testRollback},
 }

@@ -68,6 +68,9 @@ func (v *verification) all() error {
 			return err
 		}
 	}
+	if err := v.cosignatures(); err != nil {
+		return err
+	}
 	versions, err := v.versionsWhere("")
 	if err != nil {
 		return err
