@@ -15,6 +15,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/daemon/registry"
+	"github.com/perstack-go/perstack/internal/daemon/witness"
 	"github.com/perstack-go/perstack/internal/process"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -42,9 +43,10 @@ func Main(ctx context.Context, h *host.Host, args []string) int {
 func newRoot(h *host.Host) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "perstackd",
-		Short: "Serve a registry of Experts",
+		Short: "Serve a registry of Experts, or a witness of one",
 		Long: `perstackd is the program for servers. perstackd registry serves a registry: it stores
-published Experts, and proves to its clients that it never changes them.`,
+published Experts, and proves to its clients that it never changes them. perstackd witness
+signs that it saw the log of a registry of others, and one history of it only.`,
 		Example: `  perstackd registry                        serve on this machine, with SQLite
   perstackd registry admin org create acme --type team
   perstackd registry verify                 compute every digest and the whole log again`,
@@ -67,7 +69,7 @@ published Experts, and proves to its clients that it never changes them.`,
 	root.SetErr(h.Stderr)
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(registry.New(h))
+	root.AddCommand(registry.New(h), witness.New(h))
 	return root
 }
 

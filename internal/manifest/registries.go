@@ -21,6 +21,10 @@ type Registry struct {
 	URL    string   // as [netaddr.NormalURL] writes it
 	LogKey string   // that signs its log; empty if the file does not say
 	Scopes []string // whose Experts are there, like @acme
+	// Witnesses are the keys of those who cosign its log, and RequireWitnesses is how many of them must have. Only
+	// the user can name them.
+	Witnesses        []string
+	RequireWitnesses int
 }
 
 // DefaultRegistry is the name of the registry of everything that no scope has elsewhere.
@@ -50,6 +54,7 @@ const (
 	maxScopes      = 1000
 	maxSigningKeys = 100
 	maxLogKey      = 512
+	maxWitnesses   = 16
 	maxSigningKey  = 2048
 	maxAge         = 365 * 24 * time.Hour
 )
@@ -82,13 +87,33 @@ func registryKeys(own bool) []key[Registry] {
 	if own {
 		address = matching(localURL, 2048, "https address", toml.Length(1, 2048), registryAddress, bareURL)
 	}
-	return []key[R]{
+	keys := []key[R]{
 		row("url", "Address of the registry.", address, func(r *R, s string) { r.URL = netaddr.NormalURL(s) }).
 			required(`write its address, like {path} = "https://registry.example.com"`),
 		row("logKey", "Public key of the log of the registry.", matching(logKeyPattern, maxLogKey, "text", toml.Length(1, maxLogKey), toml.Printable, logKey), func(r *R, s string) { r.LogKey = s }).
 			without("the key that the registry shows first is kept"),
 		row("scopes", "Scopes whose Experts are in the registry.", list(maxScopes, "A scope.", matching(scopePattern, 255, "", scopeName)), func(r *R, all []string) { r.Scopes = all }).
 			without("none"),
+	}
+	if !own {
+		return keys
+	}
+	return append(keys,
+		row("witnesses", "Public keys of the witnesses that cosign the log of the registry.", list(maxWitnesses, "A public key, as perstackd witness prints it.", matching(logKeyPattern, maxLogKey, "text", toml.Length(1, maxLogKey), toml.Printable, witnessKey)), func(r *R, all []string) { r.Witnesses = all }).
+			without("none"),
+		row("requireWitnesses", "How many of the witnesses must have cosigned what the registry shows.", between(0, maxWitnesses, "it counts witnesses"), func(r *R, n int64) { r.RequireWitnesses = int(n) }).
+			without("all of them"),
+	)
+}
+
+// checkWitnesses says how many witnesses must have cosigned, if the file does not.
+func (r *reader) checkWitnesses(entry *toml.Table, one *Registry) {
+	n := entry.Node.Fields["requireWitnesses"]
+	switch {
+	case n == nil:
+		one.RequireWitnesses = len(one.Witnesses)
+	case one.RequireWitnesses > len(one.Witnesses):
+		r.Fault(n.At, n.Path(), "is more than there are witnesses", "list their keys in witnesses")
 	}
 }
 
@@ -160,6 +185,13 @@ func bareURL(s string) (message, hint string) {
 func logKey(s string) (message, hint string) {
 	if !logKeyGrammar().MatchString(s) {
 		return "is not the key of a log", "copy it from the page of the registry; it is like example.com/log+1a2b3c4d+AbC…"
+	}
+	return "", ""
+}
+
+func witnessKey(s string) (message, hint string) {
+	if !logKeyGrammar().MatchString(s) {
+		return "is not the key of a witness", "copy it from what perstackd witness prints; it is like example.com/w1+1a2b3c4d+AbC…"
 	}
 	return "", ""
 }
@@ -259,6 +291,9 @@ func (r *reader) registries(top *toml.Table, own bool) (all []Registry) {
 		}
 		one := Registry{Name: name}
 		readKeys(r, entry, registryKeys(own), &one)
+		if own {
+			r.checkWitnesses(entry, &one)
+		}
 		entry.Finish(r.misplaced)
 		if other := addresses[one.URL]; other != "" && one.URL != "" {
 			n := entry.Node.Fields["url"]

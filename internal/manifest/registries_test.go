@@ -100,3 +100,30 @@ func TestRegistriesRefused(t *testing.T) {
 		}
 	}
 }
+
+// Only the user names witnesses. All that are listed must cosign, unless the file says how many.
+func TestRegistryWitnesses(t *testing.T) {
+	const a = "[registries.a]\nurl = 'https://a.example'\n"
+	for text, want := range map[string]int{
+		"witnesses = ['" + testLogKey + "']\n":                         1,
+		"witnesses = ['" + testLogKey + "']\nrequireWitnesses = 0\n":   0,
+		"requireWitnesses = 1\nwitnesses = ['" + testLogKey + "']\n":   1,
+		"witnesses = ['" + testLogKey + "', '" + testLogKey + "0']\n": 2,
+	} {
+		u, problems := ParseUser("config.toml", []byte(a+text))
+		if u == nil || u.Registries[0].RequireWitnesses != want {
+			t.Errorf("%s: %v, %v", text, u, problems)
+		}
+		if c, problems := Parse("perstack.toml", []byte(a+text)); c != nil || !strings.Contains(problems.Error(), "unknown key") {
+			t.Errorf("%s: a project names witnesses: %v", text, problems)
+		}
+	}
+	for text, want := range map[string]string{
+		"witnesses = ['x']": "is not the key of a witness", "requireWitnesses = 1": "is more than there are witnesses", "requireWitnesses = -1": "must be",
+		"witnesses = 1": "must be",
+	} {
+		if _, problems := ParseUser("config.toml", []byte(a+text)); !strings.Contains(problems.Error(), want) {
+			t.Errorf("%s: %v", text, problems)
+		}
+	}
+}

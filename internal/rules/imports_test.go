@@ -83,6 +83,7 @@ var arrows = []arrow{
 	{"internal/registry/signature", "internal/terminal internal/userfile"},
 	{"internal/registry/server", "expert internal/registry/api internal/registry/definition internal/registry/review internal/registry/server/database internal/registry/signature internal/registry/tlog"},
 	{"internal/registry/server/database", ""},
+	{"internal/registry/witness", "internal/filelock internal/opendir internal/privatefile internal/registry/tlog internal/userfile"},
 	{"internal/registry/web", "expert internal/columns internal/markdown internal/registry/api internal/registry/card internal/registry/definition internal/registry/server internal/registry/tlog internal/textdiff"},
 	{"internal/registry/builds", "internal/registry/server"},
 	{"internal/registry/httpapi", "expert internal/registry/api internal/registry/builds internal/registry/card internal/registry/definition internal/registry/server internal/registry/tlog internal/wording"},
@@ -91,7 +92,7 @@ var arrows = []arrow{
 	{"internal/registry/trust", "internal/filelock internal/opendir internal/privatefile internal/registry/definition internal/userfile"},
 	{"internal/registry/client", "expert internal/netaddr internal/registry/api internal/registry/definition internal/registry/review internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
 	{"internal/registry/oci", "expert internal/netaddr internal/registry/api internal/registry/client internal/registry/definition internal/registry/review internal/registry/signature internal/registry/tlog internal/registry/trust internal/wording"},
-	{"internal/registry/scopes", "expert internal/filelock internal/manifest internal/netaddr internal/opendir internal/privatefile internal/registry/signature internal/userfile internal/wording"},
+	{"internal/registry/scopes", "expert internal/filelock internal/manifest internal/netaddr internal/opendir internal/privatefile internal/registry/signature internal/registry/tlog internal/userfile internal/wording"},
 	{"internal/registry/resolve", "expert internal/filelock internal/opendir internal/privatefile internal/registry/api internal/registry/card internal/registry/client internal/registry/definition internal/registry/scopes internal/userfile"},
 
 	{"internal/consent", values + "model internal/approval internal/env internal/lockfile internal/manifest internal/programs internal/privatefile internal/providers internal/toml internal/userfile internal/wording"},
@@ -153,7 +154,7 @@ var arrows = []arrow{
 	// The full-screen program.
 	{"internal/tui/...", values + "engine internal/tui/... internal/narrate internal/approval internal/columns internal/markdown internal/terminal internal/wording internal/sandbox internal/workspace internal/state internal/privatefile internal/secret"},
 	// The program for servers. Its commands end and speak as those of perstack do.
-	{"internal/daemon/...", "event internal/daemon/... internal/cli/host internal/egress internal/privatefile internal/process internal/registry/api internal/registry/builds internal/registry/httpapi internal/registry/server internal/registry/server/database internal/registry/tlog internal/registry/web internal/state internal/terminal internal/userfile internal/version internal/wording"},
+	{"internal/daemon/...", "event internal/daemon/... internal/cli/host internal/egress internal/privatefile internal/process internal/registry/api internal/registry/builds internal/registry/httpapi internal/registry/server internal/registry/server/database internal/registry/tlog internal/registry/web internal/registry/witness internal/state internal/terminal internal/userfile internal/version internal/wording"},
 	{"cmd/...", ". internal/cli/... internal/daemon internal/process internal/sandbox internal/sandbox/hostile"}, // main hardens the process before anything else
 
 	// Tests.

@@ -123,6 +123,7 @@ func (r *Registries) client(d scopes.Decision, key string) (*client.Client, erro
 	}
 	return client.New(client.Options{
 		BaseURL: d.Registry.URL, LogKey: d.Registry.LogKey, Key: key,
+		Witnesses: d.Registry.Witnesses, RequireWitnesses: d.Registry.RequireWitnesses,
 		NewLogKey: d.KeyFrom == scopes.User,
 		Insecure:  d.From == scopes.User, // a project cannot name an address without encryption
 		Policies:  require, PrivateScopes: private,

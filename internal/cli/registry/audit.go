@@ -35,7 +35,8 @@ func newAudit(h *host.Host, runF func(context.Context, *auditOptions) error) *co
 can. The command computes the hash of the log from the entries, and compares it with what
 the registry has signed and with what this machine saw before. It reports entries that
 contradict each other: a version that was published twice, a tag that was moved from
-elsewhere, a delegate that does not exist.
+elsewhere, a delegate that does not exist. If your configuration names witnesses of the
+registry, the command lists who has cosigned the log, and when.
 
 With --scope, it lists everything that happened to the Experts of a scope or to one Expert.
 Run it regularly, to learn of publications in your name that are not yours.
@@ -94,15 +95,22 @@ type problem struct {
 	Message string `json:"message"`
 }
 
+type cosignature struct {
+	Witness string    `json:"witness"`
+	Time    time.Time `json:"time"`
+}
+
 type result struct {
-	Registry string    `json:"registry"`
-	Origin   string    `json:"origin"`
-	Size     int64     `json:"size"`
-	Root     string    `json:"root"`
-	OK       bool      `json:"ok"`
-	Problems []problem `json:"problems"`
-	Scope    string    `json:"scope,omitzero"`
-	Entries  []entry   `json:"entries,omitempty"` // about the scope
+	Registry string `json:"registry"`
+	Origin   string `json:"origin"`
+	Size     int64  `json:"size"`
+	Root     string `json:"root"`
+	// Cosignatures are those of the user's witnesses.
+	Cosignatures []cosignature `json:"cosignatures,omitempty"`
+	OK           bool          `json:"ok"`
+	Problems     []problem     `json:"problems"`
+	Scope        string        `json:"scope,omitzero"`
+	Entries      []entry       `json:"entries,omitempty"` // about the scope
 }
 
 func runAudit(ctx context.Context, opts *auditOptions) error {
@@ -157,6 +165,9 @@ func (o *auditOptions) progress() func(read, size int64) {
 
 func newResult(address, scope string, a *client.Audit) result {
 	made := result{Registry: address, Origin: a.Origin, Size: a.Size, Root: a.Root, OK: len(a.Problems) == 0, Problems: []problem{}, Scope: scope}
+	for _, one := range a.Cosignatures {
+		made.Cosignatures = append(made.Cosignatures, cosignature(one))
+	}
 	for _, p := range a.Problems {
 		made.Problems = append(made.Problems, problem(p))
 	}
@@ -171,6 +182,9 @@ func newResult(address, scope string, a *client.Audit) result {
 func describe(address, scope string, a *client.Audit) string {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s\n  log      %s\n  entries  %d\n  root     %s\n", terminal.CleanLine(address), terminal.RevealLine(a.Origin), a.Size, terminal.CleanLine(a.Root))
+	for _, one := range a.Cosignatures {
+		fmt.Fprintf(out, "  cosigned by %s  %s\n", terminal.RevealLine(one.Witness), one.Time.UTC().Format("2006-01-02 15:04:05"))
+	}
 	if scope != "" {
 		fmt.Fprintf(out, "\nEntries about %s: %d\n", scope, len(a.Touching))
 		for _, t := range a.Touching {

@@ -42,6 +42,7 @@ type options struct {
 	policy, contact       string
 	issuers               []string
 	latest, naming        string
+	witnesses             []string
 }
 
 const defaultListen = "127.0.0.1:7421"
@@ -93,6 +94,7 @@ stopped by a signal.`,
 	flags.StringVar(&opts.metricsListen, "metrics-listen", "", "address and port for /metrics; keep clients away from it")
 	flags.StringArrayVar(&opts.limits, "limit", nil, "limit of requests, as name=number, where 0 is no limit: "+strings.Join(limitNames(), ", ")+"; can be repeated")
 	flags.StringArrayVar(&opts.issuers, "issuer", nil, "address of an issuer whose tokens let builds publish, with --public-url as their audience; can be repeated")
+	flags.StringArrayVar(&opts.witnesses, "witness", nil, "key and address of a witness that cosigns the log, in one argument: 'name+hash+key https://…'; can be repeated")
 	flags.BoolVar(&opts.readOnly, "read-only", false, "refuse every change")
 	flags.BoolVar(&opts.strict, "strict", false, "refuse skills whose packages have no exact version")
 	flags.StringVar(&opts.latest, "latest", "semver", "what the tag latest means: semver, the highest version, or last-published, as in the original")
@@ -131,7 +133,12 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := o.open(ctx, siteOptions{origin: origin, rules: checked, readOnly: o.readOnly})
+	peers, err := parseWitnesses(o.witnesses)
+	if err != nil {
+		return err
+	}
+	grew := newGrowth()
+	s, err := o.open(ctx, siteOptions{origin: origin, rules: checked, readOnly: o.readOnly, grew: signal(grew)})
 	if err != nil {
 		return err
 	}
@@ -141,10 +148,11 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	witnesses := o.newCosigning(s.Registry, peers, grew, logger)
 	handler, err := httpapi.New(httpapi.Options{
 		Registry: s.Registry, LogKeys: []string{s.key.public}, Origin: s.key.signer.Name(), Policy: o.policy, Contact: o.contact,
 		Logger: logger, Now: o.host.Source.Now, NewID: o.host.Source.NewID,
-		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits.Limits, Pages: pages, Builds: trusted,
+		ReadOnly: o.readOnly, VerboseErrors: o.verboseErrors, Proxies: proxies, Limits: limits.Limits, Pages: pages, Builds: trusted, Witnesses: witnesses.states,
 	})
 	if err != nil {
 		return err
@@ -162,6 +170,7 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err := o.announce(ctx, s, listener, metrics); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	defer witnesses.start(ctx)()
 	return o.serve(ctx, logger, s.Registry, handler, listener, metrics, certificate)
 }
 

@@ -85,6 +85,7 @@ type siteOptions struct {
 	origin   string // of a log that does not exist yet; if it is empty, the registry must exist
 	rules    rules
 	readOnly bool
+	grew     func() // is called when the log grew; it can be nil
 }
 
 // rules are what a registry asks of publications.
@@ -144,7 +145,8 @@ func (p *place) newSite(dir string, db *database.DB, key logKey, opts siteOption
 	core, err := server.New(server.Options{
 		Database: db, Origin: key.signer.Name(), Signer: key.signer, Random: rand.Reader, Strict: opts.rules.strict, ReadOnly: opts.readOnly,
 		LatestByTime: opts.rules.latestByTime, AllScoped: opts.rules.allScoped, NewNamesPerDay: opts.rules.newNamesPerDay,
-		Now: p.host.Source.Now, NewID: p.host.Source.NewID,
+		Grew: opts.grew,
+		Now:  p.host.Source.Now, NewID: p.host.Source.NewID,
 	})
 	if err != nil {
 		return nil, err

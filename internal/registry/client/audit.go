@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/registry/tlog"
 	"github.com/perstack-go/perstack/internal/registry/trust"
@@ -23,8 +24,16 @@ type Audit struct {
 	// Problems are what the log says and cannot be right, such as a version that was published twice. The
 	// log has the hash that it is signed for all the same.
 	Problems []Problem
+	// Cosignatures are those of the witnesses of the user, on the checkpoint of this size.
+	Cosignatures []Cosignature
 	// Touching are the leaves that are about the scope or the name that was asked for.
 	Touching []AuditLeaf
+}
+
+// A Cosignature says when a witness has seen a state of the log.
+type Cosignature struct {
+	Witness string // its name with the number of its key
+	Time    time.Time
 }
 
 // A Problem is a leaf that contradicts those before it.
@@ -48,16 +57,12 @@ func (c *Client) Audit(ctx context.Context, about string, progress func(read, si
 	if err != nil {
 		return nil, err
 	}
-	signed, err := c.do(ctx, request{operation: operation, method: http.MethodGet, path: v.inLog("checkpoint"), again: true, text: true, limit: maxKept})
+	signed, at, err := c.auditCheckpoint(ctx, v)
+	for tries := 0; c.awaitWitnesses(ctx, err, tries); tries++ {
+		signed, at, err = c.auditCheckpoint(ctx, v)
+	}
 	if err != nil {
 		return nil, err
-	}
-	at, _, err := tlog.OpenCheckpoint(signed, v.head.Origin, v.verifier)
-	if err == nil && at.Size < v.known.Size {
-		err = tlog.CheckGrowth(nil, v.known, at)
-	}
-	if err != nil {
-		return nil, c.contradiction(ctx, v, operation, string(signed), err)
 	}
 	r := &replay{hashes: map[int64]tlog.Hash{}, versions: map[string]string{}, tags: map[string]string{}, about: about}
 	for tile := range tlog.TilesOf(0, at.Size) {
@@ -84,7 +89,28 @@ func (c *Client) Audit(ctx context.Context, about string, progress func(read, si
 		}
 		return nil, err
 	}
-	return &Audit{Origin: at.Origin, Size: at.Size, Root: at.Hash.String(), Problems: r.problems, Touching: r.touching}, nil
+	report := &Audit{Origin: at.Origin, Size: at.Size, Root: at.Hash.String(), Problems: r.problems, Touching: r.touching}
+	for _, one := range tlog.Cosignatures(signed, c.witnesses...) {
+		report.Cosignatures = append(report.Cosignatures, Cosignature{one.Witness.ID(), one.Time})
+	}
+	return report, nil
+}
+
+// auditCheckpoint returns the checkpoint that the whole log is compared with.
+func (c *Client) auditCheckpoint(ctx context.Context, v *view) (signed []byte, at tlog.Checkpoint, err error) {
+	const operation = "audit"
+	signed, err = c.do(ctx, request{operation: operation, method: http.MethodGet, path: v.inLog("checkpoint"), query: c.cosignedQuery(v), again: true, text: true, limit: maxKept})
+	if err != nil {
+		return nil, at, err
+	}
+	at, _, err = tlog.OpenCheckpoint(signed, v.head.Origin, v.verifier)
+	if err == nil && at.Size < v.known.Size {
+		err = tlog.CheckGrowth(nil, v.known, at)
+	}
+	if err != nil {
+		return nil, at, c.contradiction(ctx, v, operation, string(signed), err)
+	}
+	return signed, at, c.checkWitnesses(operation, string(signed), at)
 }
 
 // auditTile reads the leaves of a tile.

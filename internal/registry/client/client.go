@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/registry/tlog"
 	"github.com/perstack-go/perstack/internal/registry/trust"
 )
 
@@ -38,6 +39,10 @@ type Options struct {
 	LogKey string
 	// NewLogKey says that the user has named LogKey, so that it replaces one that was seen before.
 	NewLogKey bool
+	// Witnesses are the keys of those who cosign the log, and RequireWitnesses is how many of them must have
+	// cosigned a checkpoint before it counts.
+	Witnesses        []string
+	RequireWitnesses int
 	// Key is the API key; empty if there is none.
 	Key string
 	// PrivateScopes are those whose Experts can only be read with the key, such as @acme. All other reads are
@@ -66,6 +71,8 @@ type Client struct {
 	base    *url.URL
 	http    *http.Client
 	log     *trust.Log
+	// witnesses are those of the options.
+	witnesses []*tlog.Witness
 	// unverified says once that a registry has no log.
 	unverified sync.Once
 }
@@ -96,6 +103,9 @@ func New(o Options) (*Client, error) {
 		if _, err := newVerifier(o.LogKey); err != nil {
 			return nil, c.fail(Configuration, "log key", err)
 		}
+	}
+	if c.witnesses, err = parseWitnesses(o.Witnesses, o.RequireWitnesses); err != nil {
+		return nil, c.fail(Configuration, "witnesses", err)
 	}
 	for scope, require := range o.Policies {
 		if err := require.check(); err != nil {

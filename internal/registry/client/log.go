@@ -58,8 +58,14 @@ func (c *Client) view(ctx context.Context) (*view, error) {
 	case c.options.LogKey != "":
 		v.head.Key = c.options.LogKey
 	case !stored.Known():
-		if err := c.discover(ctx, v); err != nil || v.original {
+		if err := c.discover(ctx, v); err != nil {
 			return v, err
+		}
+		if v.original && c.options.RequireWitnesses > 0 {
+			return v, c.failf(Unverified, "discovery", "the registry has no log, and your configuration requires the cosignatures of witnesses")
+		}
+		if v.original {
+			return v, nil
 		}
 	}
 	if v.verifier, err = newVerifier(v.head.Key); err != nil {
@@ -126,7 +132,7 @@ func (c *Client) checkpoint(ctx context.Context, v *view, operation, signed stri
 			return shows, c.contradiction(ctx, v, operation, signed, err)
 		}
 	}
-	return shows, nil
+	return shows, c.checkWitnesses(operation, signed, shows)
 }
 
 // signersOf lists the names and hashes of the keys that a note claims to be signed by.

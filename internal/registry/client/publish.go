@@ -36,7 +36,11 @@ func (c *Client) Publish(ctx context.Context, p api.Publish) (*Expert, error) {
 		return nil, c.failf(Unverified, operation, "the registry has published %s instead of %s", wording.Quote(answer.Expert.Digest), digest)
 	}
 	// The answer need not prove growth from the state that this machine knows. If it does not, a resolve does.
+	// Nor can it have cosignatures yet.
 	at, _, err := tlog.OpenCheckpoint([]byte(answer.Checkpoint), v.head.Origin, v.verifier)
+	if err == nil {
+		err = c.checkWitnesses(operation, answer.Checkpoint, at)
+	}
 	if err == nil && v.stored.Checkpoint != "" {
 		err = tlog.CheckGrowth(answer.Growth, v.known, at)
 	}

@@ -55,6 +55,15 @@ func (c *Client) Resolve(ctx context.Context, keys ...string) (*Resolution, erro
 	if err := c.checkKeys(operation, keys); err != nil {
 		return nil, err
 	}
+	for tries := 0; ; tries++ {
+		found, err := c.resolve(ctx, operation, keys)
+		if !c.awaitWitnesses(ctx, err, tries) {
+			return found, err
+		}
+	}
+}
+
+func (c *Client) resolve(ctx context.Context, operation string, keys []string) (*Resolution, error) {
 	for range maxRaces {
 		v, err := c.view(ctx)
 		if err != nil {
@@ -105,7 +114,7 @@ func (c *Client) resolveLogged(ctx context.Context, v *view, keys []string) (*Re
 	if err := c.ask(ctx, request{
 		operation: operation, method: http.MethodPost, path: v.at("resolve"), withKey: withKey, limit: maxResolved,
 		again: true, // it changes nothing
-		body:  api.Resolve{Keys: keys, Closure: true, From: v.known.Size},
+		body:  api.Resolve{Keys: keys, Closure: true, From: v.known.Size, Witnesses: c.witnessIDs(), Cosignatures: c.options.RequireWitnesses},
 	}, &answer); err != nil {
 		return nil, err
 	}

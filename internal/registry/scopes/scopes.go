@@ -24,6 +24,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/registry/signature"
+	"github.com/perstack-go/perstack/internal/registry/tlog"
 )
 
 // A Source says who decided.
@@ -41,6 +42,10 @@ type Registry struct {
 	Name   string // as the configuration calls it
 	URL    string // as [netaddr.NormalURL] writes it
 	LogKey string // that the log must be signed with; empty if the first one that is seen counts
+	// Witnesses are the keys of those who cosign the log, and RequireWitnesses is how many must have. The user has
+	// said so.
+	Witnesses        []string
+	RequireWitnesses int
 }
 
 // A Policy is what an Expert has to prove.
@@ -92,6 +97,9 @@ type Rules struct {
 func New(user *manifest.UserConfig, project *manifest.Config, bound Bindings) (*Rules, error) {
 	r := &Rules{user: user, project: project, bound: bound}
 	for _, one := range slices.Concat(user.Registries, r.registries()) {
+		if err := checkWitnesses(one); err != nil {
+			return nil, err
+		}
 		if one.LogKey == "" {
 			continue
 		}
@@ -105,6 +113,22 @@ func New(user *manifest.UserConfig, project *manifest.Config, bound Bindings) (*
 		}
 	}
 	return r, nil
+}
+
+// checkWitnesses refuses keys that are not those of witnesses, and one that is there twice.
+func checkWitnesses(one manifest.Registry) error {
+	var all []*tlog.Witness
+	for _, key := range one.Witnesses {
+		w, err := tlog.ParseWitness(key)
+		if err != nil {
+			return fmt.Errorf("a witness of registry %q: %w", one.Name, err)
+		}
+		if slices.ContainsFunc(all, w.Same) {
+			return fmt.Errorf("registry %q has the key of the witness %s twice; each one counts once", one.Name, w.ID())
+		}
+		all = append(all, w)
+	}
+	return nil
 }
 
 func (r *Rules) registries() []manifest.Registry {
@@ -250,7 +274,7 @@ func (r *Rules) claim(scope string) (Registry, bool) {
 func listed(all []manifest.Registry, scope string) (Registry, bool) {
 	for _, one := range all {
 		if slices.Contains(one.Scopes, scope) {
-			return Registry{one.Name, one.URL, one.LogKey}, true
+			return Registry{Name: one.Name, URL: one.URL, LogKey: one.LogKey}, true
 		}
 	}
 	return Registry{}, false
@@ -259,7 +283,7 @@ func listed(all []manifest.Registry, scope string) (Registry, bool) {
 func (r *Rules) named(name string) (Registry, bool) {
 	for _, one := range r.user.Registries {
 		if one.Name == name {
-			return Registry{one.Name, one.URL, one.LogKey}, true
+			return Registry{Name: one.Name, URL: one.URL, LogKey: one.LogKey}, true
 		}
 	}
 	return Registry{}, false
@@ -287,6 +311,11 @@ func (r *Rules) logKey(d *Decision) error {
 		return &ConflictError{subject, was, theirs, "an earlier run"}
 	}
 	d.Registry.LogKey = cmp.Or(mine, was, theirs)
+	for _, one := range r.user.Registries { // a project can neither add witnesses nor take some away
+		if one.URL == d.Registry.URL {
+			d.Registry.Witnesses, d.Registry.RequireWitnesses = one.Witnesses, one.RequireWitnesses
+		}
+	}
 	switch {
 	case mine != "":
 		d.KeyFrom = User

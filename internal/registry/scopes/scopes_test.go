@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/registry/tlog"
 )
 
 const (
@@ -355,5 +357,31 @@ func TestForOCI(t *testing.T) {
 	}
 	if all, err := r.Policies(); err != nil || len(all["oci://registry.example/acme"].Keys) != 1 {
 		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// The witnesses of a registry are those of the user, and hold wherever the address comes from. A project names none.
+func TestWitnesses(t *testing.T) {
+	c, _, err := tlog.NewCosigner(rand.Reader, "w1", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := c.Witness.String()
+	r := rules(t, registry("acme", acme, `witnesses = ["`+key+`"]`), registry("acme", acme, `scopes = ["@acme"]`), Bindings{})
+	d, err := r.For("@acme/x")
+	if err != nil || d.Registry.RequireWitnesses != 1 || !slices.Equal(d.Registry.Witnesses, []string{key}) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := r.Choose(acme); err != nil || d.Registry.RequireWitnesses != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for _, keys := range []string{`["` + key + `", "` + key + `"]`, `["` + newLogKey(t, "acme/log") + `"]`} {
+		user, problems := manifest.ParseUser("config.toml", []byte(registry("acme", acme, "witnesses = "+keys)))
+		if user == nil {
+			t.Fatal(problems)
+		}
+		if _, err := New(user, nil, Bindings{}); err == nil || !strings.Contains(err.Error(), "witness") {
+			t.Errorf("%s: %v", keys, err)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func ParseWitness(key string) (*Witness, error) {
 		return nil, fail
 	}
 	w := newWitness(name, data[1:])
-	if w.hash != uint32(number) || w.key != key {
+	if uint64(w.hash) != number || w.key != key {
 		return nil, fail
 	}
 	return w, nil

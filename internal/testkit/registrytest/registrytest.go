@@ -44,6 +44,8 @@ type Registry struct {
 	tags    map[string]int64
 	paths   []string // of all requests
 
+	// Cosigners cosign every checkpoint.
+	Cosigners []*tlog.Cosigner
 	// Lie changes an answer before it is sent.
 	Lie func(*api.Resolved)
 	// Handle answers instead of the registry, if it returns true.
@@ -198,7 +200,11 @@ func (r *Registry) Checkpoint(size int64) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	signed, err := tlog.Checkpoint{Origin: Origin, Size: size, Hash: root}.Sign(r.signer)
+	signers := []note.Signer{r.signer}
+	for _, c := range r.Cosigners {
+		signers = append(signers, c)
+	}
+	signed, err := tlog.Checkpoint{Origin: Origin, Size: size, Hash: root}.Sign(signers...)
 	if err != nil {
 		r.t.Fatal(err)
 	}
