@@ -105,9 +105,9 @@ func TestRegistriesRefused(t *testing.T) {
 func TestRegistryWitnesses(t *testing.T) {
 	const a = "[registries.a]\nurl = 'https://a.example'\n"
 	for text, want := range map[string]int{
-		"witnesses = ['" + testLogKey + "']\n":                         1,
-		"witnesses = ['" + testLogKey + "']\nrequireWitnesses = 0\n":   0,
-		"requireWitnesses = 1\nwitnesses = ['" + testLogKey + "']\n":   1,
+		"witnesses = ['" + testLogKey + "']\n":                        1,
+		"witnesses = ['" + testLogKey + "']\nrequireWitnesses = 0\n":  0,
+		"requireWitnesses = 1\nwitnesses = ['" + testLogKey + "']\n":  1,
 		"witnesses = ['" + testLogKey + "', '" + testLogKey + "0']\n": 2,
 	} {
 		u, problems := ParseUser("config.toml", []byte(a+text))
