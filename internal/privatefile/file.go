@@ -38,19 +38,8 @@ func write(path string, content []byte, durable bool, give func(temporary, path 
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = give(f.Name(), path)
 	}
-	if err == nil && durable {
-		syncDir(filepath.Dir(path))
-	}
 	_ = os.Remove(f.Name()) // a renamed file has gone, and a leftover does no harm
 	return err
-}
-
-// syncDir makes the new name of a file durable, where the system can do that for a directory.
-func syncDir(path string) {
-	if dir, err := os.Open(path); err == nil {
-		_ = dir.Sync()
-		_ = dir.Close()
-	}
 }
 
 // attempts bounds how often another process can remove the empty directory in between.

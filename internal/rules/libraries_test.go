@@ -20,7 +20,7 @@ var libraries = []struct {
 	{"golang.org/x/sys", "internal/filelock internal/opendir internal/workspace/... internal/sandbox/... internal/owner internal/protect store/file internal/cli/answers internal/cli/host internal/cli/prompt internal/tui/plain internal/tui/guard", "system calls"},
 	{"golang.org/x/net/publicsuffix", "internal/netaddr", "below which domains anybody can have a name"},
 	{"golang.org/x/net/http/httpproxy", "internal/egress", "which proxy the user configured for an address"},
-	{"golang.org/x/mod", "internal/daemon/registry internal/manifest internal/registry/client internal/registry/definition internal/registry/scopes internal/registry/server internal/registry/tlog", "comparing versions; hashes, proofs and signed notes of the transparency log"},
+	{"golang.org/x/mod", "internal/daemon/registry internal/manifest internal/registry/client internal/registry/definition internal/registry/scopes internal/registry/server internal/registry/tlog internal/registry/witness", "comparing versions; hashes, proofs and signed notes of the transparency log"},
 	{"modernc.org/sqlite", "internal/registry/server/database", "the database of a registry, without a server of its own"},
 	{"github.com/jackc/pgx", "internal/registry/server/database", "the same in PostgreSQL"},
 	{"golang.org/x/crypto/ssh", "internal/registry/signature", "keys and signatures of SSH"},

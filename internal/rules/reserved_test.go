@@ -28,7 +28,7 @@ var importReservations = []reservation{
 		// The clients of registries, of container registries and of issuers of tokens make requests with an http.Client that is handed in. They do not dial.
 		// The server of a registry listens, and dials nothing.
 		// Keys of SSH are used by the agent of the user, over its socket.
-		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/oci internal/registry/builds internal/registry/httpapi internal/registry/signature internal/registry/web internal/daemon/registry",
+		only: "internal/egress internal/sandbox internal/sandbox/space internal/skills internal/skills/base internal/sandbox/selftest internal/sandbox/hostile internal/audit/probes internal/providers/... internal/skills/mcp/... internal/runtimes/... internal/cli/answers internal/registry/client internal/registry/oci internal/registry/builds internal/registry/httpapi internal/registry/signature internal/registry/web internal/registry/witness internal/daemon/registry internal/daemon/witness",
 		why:  "this package has nothing to do with the network",
 	},
 	{

@@ -25,7 +25,7 @@ func newCosigner(t testing.TB, name string) (*tlog.Cosigner, string) {
 func TestWitnesses(t *testing.T) {
 	one, oneKey := newCosigner(t, "w1")
 	two, twoKey := newCosigner(t, "w2")
-	stranger, _ := newCosigner(t, "w1") // same name, another key
+	other, _ := newCosigner(t, "w1") // same name, another key
 	for name, tt := range map[string]struct {
 		cosigners []*tlog.Cosigner
 		required  int
@@ -36,7 +36,7 @@ func TestWitnesses(t *testing.T) {
 		"two of two":    {[]*tlog.Cosigner{two, one}, 2, ""},
 		"none":          {nil, 1, "cosigned by none, and your configuration requires 1 of " + one.Witness.ID() + " and " + two.Witness.ID()},
 		"too few":       {[]*tlog.Cosigner{one}, 2, "cosigned by " + one.Witness.ID() + ","},
-		"another key":   {[]*tlog.Cosigner{stranger}, 1, "cosigned by none"},
+		"another key":   {[]*tlog.Cosigner{other}, 1, "cosigned by none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := published(t)

@@ -71,7 +71,7 @@ func TestCosignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, two, stranger := newTestCosigner(t, "w1"), newTestCosigner(t, "w2"), newTestCosigner(t, "w3")
+	one, two, unknown := newTestCosigner(t, "w1"), newTestCosigner(t, "w2"), newTestCosigner(t, "w3")
 	line := func(c *Cosigner, at Checkpoint) string {
 		text, err := c.Line(at)
 		if err != nil {
@@ -95,7 +95,7 @@ func TestCosignatures(t *testing.T) {
 		"none":        {string(signed), nil},
 		"one":         {string(signed) + line(two, at), []string{"w2"}},
 		"both":        {string(signed) + line(two, at) + line(one, at), []string{"w1", "w2"}},
-		"stranger":    {string(signed) + line(stranger, at) + line(one, at), []string{"w1"}},
+		"unknown":    {string(signed) + line(unknown, at) + line(one, at), []string{"w1"}},
 		"older tree":  {string(signed) + line(one, log.at(t, 1)) + line(two, at), []string{"w2"}},
 		"twice":       {string(signed) + line(one, at) + line(one, at), []string{"w1"}},
 		"no log":      {at.Text() + "\n" + line(one, at), []string{"w1"}},

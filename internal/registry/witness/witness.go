@@ -130,11 +130,23 @@ func (w *Witness) store(at tlog.Checkpoint) error {
 	if err == nil {
 		err = privatefile.ReplaceDurable(filepath.Join(w.opts.Dir, stateName), append(data, '\n'))
 	}
+	if err == nil {
+		err = syncDir(w.opts.Dir)
+	}
 	if err != nil {
 		return fmt.Errorf("the checkpoint cannot be stored: %w", err)
 	}
 	w.seen[at.Origin] = at
 	return nil
+}
+
+// syncDir makes the new name of a file durable.
+func syncDir(path string) error {
+	dir, err := opendir.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // addPath is where checkpoints are sent to.

@@ -198,8 +198,8 @@ func TestWitness(t *testing.T) {
 	}
 	other := newLog(t).add("a\n")
 	expect("another key", request(other, 0), http.StatusForbidden, "no key that is known")
-	stranger := strings.Replace(request(log, 5), origin, "other.example/log", 1)
-	expect("another log", stranger, http.StatusNotFound, "does not know the log")
+	unknown := strings.Replace(request(log, 5), origin, "other.example/log", 1)
+	expect("another log", unknown, http.StatusNotFound, "does not know the log")
 	expect("nonsense", "x", http.StatusBadRequest, "")
 	expect("large", "old 0\n\n"+strings.Repeat("x", tlog.MaxAddition), http.StatusBadRequest, "")
 	needless := strings.Replace(request(log, 5), "\n\n", "\n"+strings.Repeat("A", 43)+"=\n\n", 1)
