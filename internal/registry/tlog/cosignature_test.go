@@ -95,7 +95,7 @@ func TestCosignatures(t *testing.T) {
 		"none":        {string(signed), nil},
 		"one":         {string(signed) + line(two, at), []string{"w2"}},
 		"both":        {string(signed) + line(two, at) + line(one, at), []string{"w1", "w2"}},
-		"unknown":    {string(signed) + line(unknown, at) + line(one, at), []string{"w1"}},
+		"unknown":     {string(signed) + line(unknown, at) + line(one, at), []string{"w1"}},
 		"older tree":  {string(signed) + line(one, log.at(t, 1)) + line(two, at), []string{"w2"}},
 		"twice":       {string(signed) + line(one, at) + line(one, at), []string{"w1"}},
 		"no log":      {at.Text() + "\n" + line(one, at), []string{"w1"}},
