@@ -89,6 +89,10 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.static(w, r, name)
 		return
 	}
+	if owner, ok := feedOwner(r.URL.Path); ok {
+		p.writeFeed(w, r, owner)
+		return
+	}
 	found, err := p.find(r)
 	if err != nil {
 		p.fail(w, r, err)
