@@ -33,7 +33,8 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Short: "List the SSH keys that can sign Experts",
 		Long: `List your SSH keys with which a published Expert can be signed: those that your SSH
 agent holds (SSH_AUTH_SOCK), those in ~/.ssh, and those on a hardware key, which the agent
-uses. A key that cannot sign is listed with the reason.
+uses. A key that cannot sign is listed with the reason. The list says which key
+"perstack publish --sign" takes if you name none.
 
 The line of a key is what others put into "require" of their own configuration, to accept
 only Experts that this key signed. docs/registry-commands.md says more.`,
@@ -63,6 +64,7 @@ type key struct {
 
 type list struct {
 	Keys    []key  `json:"keys"`
+	Signer  string `json:"signer,omitzero"`  // fingerprint of the key that publish --sign takes without a name
 	Problem string `json:"problem,omitzero"` // why the list can be incomplete
 }
 
@@ -81,6 +83,9 @@ func run(ctx context.Context, opts *Options) error {
 		for _, k := range found {
 			all.Keys = append(all.Keys, key{k.Kind, k.Fingerprint, k.Comment, k.Line, k.Agent, k.Hardware, k.Path, k.Problem == "", k.Problem})
 		}
+		if usable := usableOf(found); len(usable) == 1 {
+			all.Signer = usable[0].Fingerprint
+		}
 		if err != nil {
 			all.Problem = err.Error()
 		}
@@ -96,7 +101,6 @@ func run(ctx context.Context, opts *Options) error {
 // describe writes the list for people.
 func describe(found []signature.Key, config string) string {
 	out := &strings.Builder{}
-	usable := false
 	for _, k := range found {
 		var where []string
 		if k.Agent {
@@ -113,19 +117,36 @@ func describe(found []signature.Key, config string) string {
 			fmt.Fprintf(out, "  cannot sign: %s\n", terminal.CleanLine(k.Problem))
 			continue
 		}
-		usable = true
 		fmt.Fprintf(out, "  %s\n", k.Line)
 	}
-	if !usable {
+	usable := usableOf(found)
+	if len(usable) == 0 {
 		fmt.Fprintln(out, terminal.CleanLine(upperFirst(signature.ErrNoKey)))
 		return out.String()
+	}
+	line := "ssh-ed25519 AAAA..."
+	if first := usable[0]; len(usable) == 1 {
+		line = first.Line
+		fmt.Fprintf(out, "\nperstack publish --sign takes %s, the only key that can sign.\n", first.Fingerprint)
+	} else {
+		fmt.Fprintf(out, "\nSeveral keys can sign, so name one: perstack publish --sign=%s\n", first.Fingerprint)
 	}
 	fmt.Fprint(out, "\nTo accept only Experts of @acme that a key signed, others add its line to their own configuration")
 	if config != "" {
 		fmt.Fprintf(out, "\n(yours is %s)", terminal.CleanLine(config))
 	}
-	fmt.Fprint(out, ":\n\n  [scopes.\"@acme\"]\n  require = [\"ssh-ed25519 AAAA...\"]\n")
+	fmt.Fprintf(out, ":\n\n  [scopes.\"@acme\"]\n  require = [%q]\n", line)
 	return out.String()
+}
+
+// usableOf are the keys that can sign.
+func usableOf(found []signature.Key) (usable []signature.Key) {
+	for _, k := range found {
+		if k.Problem == "" {
+			usable = append(usable, k)
+		}
+	}
+	return usable
 }
 
 func upperFirst(err error) string {
