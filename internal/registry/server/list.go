@@ -51,9 +51,11 @@ func (r *Registry) List(ctx context.Context, by Actor, asked List) (page []Recor
 	prefix := strings.ToLower(asked.Filter)
 	where, args := visibleTo(by, []any{prefix, prefix + "\U0010FFFF", asked.OrganizationID})
 	where += " AND ($1 = '' OR e.name >= $1 AND e.name < $2) AND ($3 = '' OR e.org_id = $3)"
-	for _, word := range wordsOf(asked.Text) {
-		args = append(args, "%"+word+"%")
-		where += fmt.Sprintf(" AND l.number IN (SELECT rowid FROM listings_index WHERE text LIKE $%d)", len(args))
+	if words := wordsOf(asked.Text); len(words) > 0 {
+		where += " AND " + r.opts.Database.Search(words, func(value any) string {
+			args = append(args, value)
+			return fmt.Sprintf("$%d", len(args))
+		})
 	}
 	if !asked.UpdatedSince.IsZero() {
 		args = append(args, asked.UpdatedSince.UnixMilli())
