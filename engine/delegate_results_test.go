@@ -158,7 +158,7 @@ func TestDelegateIsGone(t *testing.T) {
 				sources := append([]skill.Source{{Skill: b.base}, {Skill: b.tools}}, more()...)
 				for _, d := range req.Delegates {
 					if d.Key != "helper" {
-						sources = append(sources, skill.Source{Skill: delegate.New(d)})
+						sources = append(sources, skill.Source{Skill: delegate.All(d)[0]})
 					}
 				}
 				return skill.NewToolbox(ctx, sources, slog.New(slog.DiscardHandler))

@@ -287,7 +287,7 @@ func TestSkillsOfAParentKeepRunning(t *testing.T) {
 		req.Report(event.SkillConnected{SkillName: "s"})
 		var sources []skill.Source
 		for _, d := range req.Delegates {
-			sources = append(sources, skill.Source{Skill: delegate.New(d)})
+			sources = append(sources, skill.Source{Skill: delegate.All(d)[0]})
 		}
 		return box(append(sources, skill.Source{Skill: s})...)(ctx, req)
 	}

@@ -310,7 +310,7 @@ func (b *bench) skillsOf(ctx context.Context, req SkillRequest) (*skill.Toolbox,
 	}
 	sources := []skill.Source{{Skill: base}, {Skill: b.tools}}
 	for _, d := range req.Delegates {
-		sources = append(sources, skill.Source{Skill: delegate.New(d)})
+		sources = append(sources, skill.Source{Skill: delegate.All(d)[0]})
 	}
 	if req.Plan && !req.Delegated {
 		sources = append(sources, skill.Source{Skill: proposal.New()})

@@ -66,7 +66,7 @@ func (b *bench) visits(g *gatekeeper, do func(visit)) {
 		}
 		sources := []skill.Source{{Skill: &tools{name: event.BaseSkill}}, {Skill: programs}}
 		for _, d := range req.Delegates {
-			sources = append(sources, skill.Source{Skill: delegate.New(d)})
+			sources = append(sources, skill.Source{Skill: delegate.All(d)[0]})
 		}
 		return skill.NewToolbox(ctx, sources, slog.New(slog.DiscardHandler))
 	}

@@ -76,6 +76,44 @@ func (k Key) ToolName() string {
 	return k.Name[strings.LastIndexByte(k.Name, '/')+1:]
 }
 
+// DelegateTools returns what a parent sees of its delegates, by their keys: the last part of each name. Of
+// two with the same one, the second has the part before it as well: researcher and b_researcher for @a/researcher
+// and @b/researcher. A name without a scope always keeps its own. Only the same name twice has the same tool. A
+// key that is none has no tool.
+func DelegateTools(keys []string) []string {
+	names, tools, taken := make([]string, len(keys)), map[string]string{}, map[string]bool{} // tools by their names
+	assign := func(name, tool string) {
+		if tools[name] == "" && !taken[tool] {
+			tools[name], taken[tool] = tool, true
+		}
+	}
+	for i, text := range keys {
+		if k, err := ParseReference(text); err == nil {
+			if names[i] = k.Name; k.ToolName() == k.Name {
+				assign(k.Name, k.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		assign(name, Key{Name: name}.ToolName())
+	}
+	all := make([]string, len(keys))
+	for i, name := range names {
+		parts := strings.FieldsFunc(name, func(r rune) bool { return !strings.ContainsRune(lower+digit+"_-", r) })
+		for n := 2; name != "" && tools[name] == ""; n++ {
+			tool := strings.Join(parts[max(len(parts)-n, 0):], "_")
+			if n > len(parts) {
+				tool += "_" + strconv.Itoa(n-len(parts)+1)
+			}
+			assign(name, tool)
+		}
+		if name != "" {
+			all[i] = tools[name]
+		}
+	}
+	return all
+}
+
 // ValidName reports whether s may name an Expert. Names are narrower than the
 // name part of a key: they have no dots.
 func ValidName(s string) bool {

@@ -102,3 +102,20 @@ func FuzzParseKey(f *testing.F) {
 		}
 	})
 }
+
+// Two delegates never have one tool, unless they are the same Expert.
+func TestDelegateTools(t *testing.T) {
+	for _, c := range []struct{ keys, want []string }{
+		{[]string{"@a/researcher@1.0.0", "writer"}, []string{"researcher", "writer"}},
+		{[]string{"@a/researcher", "@b/researcher@2.0.0"}, []string{"researcher", "b_researcher"}},
+		{[]string{"@a/researcher", "@b/researcher", "researcher"}, []string{"a_researcher", "b_researcher", "researcher"}},
+		{[]string{"@a/x", "@b/x", "b_x"}, []string{"x", "b_x_2", "b_x"}},
+		{[]string{"@a/x", "@a/x@1.0.0"}, []string{"x", "x"}},
+		{[]string{"x", "oci://registry.example/acme/x", "@acme/x"}, []string{"x", "acme_x", "acme_x_2"}},
+		{[]string{"Bad Key", "x"}, []string{"", "x"}},
+	} {
+		if d := cmp.Diff(c.want, DelegateTools(c.keys)); d != "" {
+			t.Errorf("%q: (-want +got)\n%s", c.keys, d)
+		}
+	}
+}

@@ -47,8 +47,10 @@ type Expert struct {
 
 	Definition string // Expert.Digest
 	Delegates  []string
-	Tags       []string
-	Skills     []*Skill // the MCP skills; the built-in base has nothing to pin
+	// DelegateTools are what the model calls the delegates, if it is not the last part of each name.
+	DelegateTools []string
+	Tags          []string
+	Skills        []*Skill // the MCP skills; the built-in base has nothing to pin
 
 	Published *Published // nil for an Expert of the file
 
@@ -58,10 +60,22 @@ type Expert struct {
 	ProviderToolOptions *expert.ProviderToolOptions
 }
 
+// delegateTools are the names of the tools that delegate; none if each is the last part of the delegate's name.
+func delegateTools(keys []string) []string {
+	tools := expert.DelegateTools(keys)
+	for i, key := range keys {
+		if k, err := expert.ParseReference(key); err == nil && tools[i] != k.ToolName() {
+			return tools
+		}
+	}
+	return nil
+}
+
 // NewExpert is an Expert as it is installed, without its skills.
 func NewExpert(e *expert.Expert) *Expert {
 	return &Expert{
-		Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
+		DelegateTools: delegateTools(e.Delegates),
+		Key:           e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
 		Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
 		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
 	}

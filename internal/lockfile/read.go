@@ -197,7 +197,7 @@ func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
 	e := &Expert{
 		Key: t.Require("key"), Name: t.Require("name"), Version: t.Require("version"),
 		Description: t.Str("description"), Instruction: t.Require("instruction"),
-		Delegates: t.Strs("delegates", 0), Tags: t.Strs("tags", 0),
+		Delegates: t.Strs("delegates", 0), DelegateTools: t.Strs("delegateTools", 0), Tags: t.Strs("tags", 0),
 		Definition: t.Require("definition", isDigest),
 	}
 	if t.Node.Fields["registry"] != nil {

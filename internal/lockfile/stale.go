@@ -141,6 +141,8 @@ func (r *lockReasons) stale(e *expert.Expert) {
 	}
 	if change := setChange(locked.Delegates, e.Delegates); change != "" {
 		r.add("%s delegates to others now: %s", wording.Quote(e.Key), change)
+	} else if change := setChange(locked.DelegateTools, delegateTools(e.Delegates)); change != "" {
+		r.add("the delegates of %s have other names as tools now: %s", wording.Quote(e.Key), change)
 	}
 	for _, s := range e.Servers() {
 		pinned, ok := locked.Skill(s.Name)

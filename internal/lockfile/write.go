@@ -109,6 +109,9 @@ func (e *Expert) head() string {
 	w.optional("description", e.Description)
 	w.text("instruction", e.Instruction)
 	w.texts("delegates", e.Delegates)
+	if len(e.DelegateTools) > 0 {
+		w.texts("delegateTools", e.DelegateTools)
+	}
 	w.texts("tags", e.Tags)
 	if len(e.ProviderTools) > 0 {
 		w.texts("providerTools", e.ProviderTools)

@@ -35,7 +35,7 @@ func TestExpertProblems(t *testing.T) {
 		{expertWith("delegates = [1]"), `p.toml:3:14: experts.a.delegates.0: must be a string, not an integer; put it in quotes`},
 		{expertWith("delegates = ['a']"), `p.toml:3:14: experts.a.delegates.0: an expert cannot delegate to itself; remove it`},
 		{expertWith("delegates = ['a@1.0.0']"), `p.toml:3:14: experts.a.delegates.0: an expert cannot delegate to itself; remove it`},
-		{expertWith("delegates = ['@x/w', '@y/w@1.0.0']"), `p.toml:3:22: experts.a.delegates.1: the tool name "w" is already taken by delegate "@x/w"; tools of one expert need different names`},
+		{expertWith("delegates = ['@x/w', '@x/w@1.0.0']"), `p.toml:3:22: experts.a.delegates.1: the tool name "w" is already taken by delegate "@x/w"; tools of one expert need different names`},
 		{expertWith("delegates = ['w', 'w']"), `p.toml:3:19: experts.a.delegates.1: the tool name "w" is already taken by delegate "w"; tools of one expert need different names`},
 		{expertWith("providerTools = ['web_search']"), `p.toml:3:18: experts.a.providerTools.0: no provider has a tool "web_search"; did you mean "webSearch"?`},
 		{"provider.providerName = 'openai'\n" + expertWith("providerTools = ['fileSearch']"), `p.toml:4:1: warning: experts.a.providerTools: fileSearch has nothing to search; set providerToolOptions.fileSearch.vectorStoreIds`},

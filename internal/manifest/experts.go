@@ -173,7 +173,7 @@ func (r *reader) checkDelegates() {
 }
 
 // toolNames finds two tools that the model would see under one name. Delegates
-// show as the last part of their name. Tools of MCP skills are known only when
+// have the names of [expert.DelegateTools]. Tools of MCP skills are known only when
 // the skills run; the toolbox checks those.
 func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 	type owner struct{ name, hint string }
@@ -202,9 +202,16 @@ func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 	if n == nil || n.Kind != toml.KindArray {
 		return
 	}
-	for _, item := range n.First(maxDelegates) {
-		if k, err := expert.ParseReference(item.Text); err == nil && item.Kind == toml.KindString {
-			claim(k.ToolName(), "delegate "+wording.Quote(item.Text), item)
+	items := n.First(maxDelegates)
+	keys := make([]string, len(items))
+	for i, item := range items {
+		if item.Kind == toml.KindString {
+			keys[i] = item.Text
+		}
+	}
+	for i, tool := range expert.DelegateTools(keys) {
+		if tool != "" {
+			claim(tool, "delegate "+wording.Quote(keys[i]), items[i])
 		}
 	}
 }

@@ -144,9 +144,9 @@ func (s *set) declare() error {
 			s.sources = append(s.sources, skill.Source{Skill: s.wrapped(own)})
 		}
 	}
-	for _, d := range s.req.Delegates {
+	for _, d := range delegate.All(s.req.Delegates...) {
 		// The engine runs delegates, so nothing is wrapped.
-		s.sources = append(s.sources, skill.Source{Skill: delegate.New(d)})
+		s.sources = append(s.sources, skill.Source{Skill: d})
 	}
 	if s.req.Plan && !s.req.Delegated {
 		s.sources = append(s.sources, skill.Source{Skill: proposal.New()})

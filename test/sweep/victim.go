@@ -250,7 +250,7 @@ func (v *victim) emit(e event.Event) error {
 func (v *victim) skills(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
 	all := []skill.Skill{baseskill.New(baseskill.Options{Workspace: v.files}), &evidenceSkill{v.ran, v.branch, v.careless}}
 	for _, e := range req.Delegates {
-		all = append(all, delegate.New(e))
+		all = append(all, delegate.All(e)[0])
 	}
 	if req.Plan {
 		all = append(all, proposal.New())

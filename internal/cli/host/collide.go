@@ -49,12 +49,12 @@ func Collisions(e *expert.Expert, pinned func(*expert.Skill) *lockfile.Skill) []
 // delegates lists the delegates of e, including those that are not installed: the key gives
 // the name of the tool.
 func delegates(e *expert.Expert) (listed []skill.Listed) {
-	for _, text := range e.Delegates {
-		key, err := expert.ParseReference(text)
+	for i, tool := range expert.DelegateTools(e.Delegates) {
+		key, err := expert.ParseReference(e.Delegates[i])
 		if err != nil {
 			continue // reported when the file was read
 		}
-		listed = append(listed, skill.Listed{Name: key.Name, Tools: []skill.Tool{{Name: key.ToolName(), Kind: skill.Delegate}}})
+		listed = append(listed, skill.Listed{Name: key.Name, Tools: []skill.Tool{{Name: tool, Kind: skill.Delegate}}})
 	}
 	return listed
 }

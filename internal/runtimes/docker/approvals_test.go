@@ -56,7 +56,7 @@ func (s *stage) playsScript(script string, call func(tool string)) func(io.Reade
 		}, func(ctx context.Context, request engine.SkillRequest) (*skill.Toolbox, error) {
 			var all []skill.Source
 			for _, d := range request.Delegates {
-				all = append(all, skill.Source{Skill: delegate.New(d)})
+				all = append(all, skill.Source{Skill: delegate.All(d)[0]})
 			}
 			for _, name := range []string{"read", "write", "push"} {
 				all = append(all, skill.Source{Skill: skill.Func(name, name, func(context.Context, struct{}) (string, error) {

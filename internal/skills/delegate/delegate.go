@@ -2,7 +2,7 @@
 // its answer is the result.
 //
 // The package never runs anything. The engine knows these tools by their kind and starts
-// a Run where another tool would be called. Start reading at [New].
+// a Run where another tool would be called. Start reading at [All].
 package delegate
 
 import (
@@ -23,10 +23,22 @@ var explanation string
 // Unknown arguments are refused: the other Expert would not get them.
 const schema = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"the whole task, with all that is needed for it"}},"required":["query"],"additionalProperties":false}`
 
-// New returns a skill with one tool, which delegates to an Expert.
-func New(e *expert.Expert) skill.Skill {
+// All returns a skill for each Expert, with one tool that delegates to it. The tools have the names of
+// [expert.DelegateTools].
+func All(experts ...*expert.Expert) (all []skill.Skill) {
+	names := make([]string, len(experts))
+	for i, e := range experts {
+		names[i] = e.Name
+	}
+	for i, tool := range expert.DelegateTools(names) {
+		all = append(all, newDelegate(experts[i], tool))
+	}
+	return all
+}
+
+func newDelegate(e *expert.Expert, tool string) *delegate {
 	return &delegate{name: e.Name, tool: skill.Tool{
-		Name:        expert.Key{Name: e.Name}.ToolName(),
+		Name:        tool,
 		Title:       e.Name,
 		Description: describe(e),
 		InputSchema: rawjson.Value(schema),

@@ -16,7 +16,7 @@ import (
 // box is what a model gets to see of an Expert.
 func box(t *testing.T, e *expert.Expert) *skill.Toolbox {
 	t.Helper()
-	b, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: delegate.New(e)}}, slog.New(slog.DiscardHandler))
+	b, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: delegate.All(e)[0]}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestQueryIsChecked(t *testing.T) {
 }
 
 func TestSkill(t *testing.T) {
-	s := delegate.New(&expert.Expert{Key: "@acme/writer@2.0.0", Name: "@acme/writer"})
+	s := delegate.All(&expert.Expert{Key: "@acme/writer@2.0.0", Name: "@acme/writer"})[0]
 	if s.Name() != "@acme/writer" {
 		t.Errorf("Name() = %q", s.Name())
 	}
