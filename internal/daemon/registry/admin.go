@@ -65,8 +65,12 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 }
 
 // with opens the registry for a command.
-func (p *place) with(ctx context.Context, do func(*site) error) (err error) {
-	s, err := p.open(ctx, siteOptions{})
+func (p *place) with(ctx context.Context, do func(*site) error) error {
+	return p.withOptions(ctx, siteOptions{}, do)
+}
+
+func (p *place) withOptions(ctx context.Context, opts siteOptions, do func(*site) error) (err error) {
+	s, err := p.open(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -249,12 +249,13 @@ func newMigrate(p *place) *cobra.Command {
 		Use:   "migrate",
 		Short: "Bring the tables of the database up to date",
 		Long: `Bring the tables of the database up to date without serving it. perstackd registry does
-the same when it starts. Tables of a newer version are refused: there is no way back.`,
+the same with --auto-migrate, and refuses to start on older tables without it. Tables of
+a newer version are refused: there is no way back. Make a backup first.`,
 		Example: `  perstackd registry migrate
   perstackd registry migrate --database postgres://registry@db.example.com/registry`,
 		Args: host.NoArgs("it brings the whole database up to date"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.with(cmd.Context(), func(*site) error {
+			return p.withOptions(cmd.Context(), siteOptions{migrate: true}, func(*site) error {
 				_, err := fmt.Fprintln(p.host.Stdout, "The database is up to date.")
 				return err
 			})

@@ -43,6 +43,7 @@ type options struct {
 	issuers               []string
 	latest, naming        string
 	witnesses             []string
+	autoMigrate           bool
 }
 
 const defaultListen = "127.0.0.1:7421"
@@ -95,6 +96,7 @@ stopped by a signal.`,
 	flags.StringArrayVar(&opts.limits, "limit", nil, "limit of requests, as name=number, where 0 is no limit: "+strings.Join(limitNames(), ", ")+"; can be repeated")
 	flags.StringArrayVar(&opts.issuers, "issuer", nil, "address of an issuer whose tokens let builds publish, with --public-url as their audience; can be repeated")
 	flags.StringArrayVar(&opts.witnesses, "witness", nil, "key and address of a witness that cosigns the log, in one argument: 'name+hash+key https://…'; can be repeated")
+	flags.BoolVar(&opts.autoMigrate, "auto-migrate", false, "bring the tables of an older version up to date, instead of refusing to start")
 	flags.BoolVar(&opts.readOnly, "read-only", false, "refuse every change")
 	flags.BoolVar(&opts.strict, "strict", false, "refuse skills whose packages have no exact version")
 	flags.StringVar(&opts.latest, "latest", "semver", "what the tag latest means: semver, the highest version, or last-published, as in the original")
@@ -138,7 +140,7 @@ func (o *options) run(ctx context.Context) (err error) {
 		return err
 	}
 	grew := newGrowth()
-	s, err := o.open(ctx, siteOptions{origin: origin, rules: checked, readOnly: o.readOnly, grew: signal(grew)})
+	s, err := o.open(ctx, siteOptions{origin: origin, rules: checked, readOnly: o.readOnly, migrate: o.autoMigrate, grew: signal(grew)})
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,7 @@ type siteOptions struct {
 	origin   string // of a log that does not exist yet; if it is empty, the registry must exist
 	rules    rules
 	readOnly bool
+	migrate  bool   // bring the tables up to date
 	grew     func() // is called when the log grew; it can be nil
 }
 
@@ -119,7 +120,7 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 	if err != nil {
 		return nil, err
 	}
-	db, err := database.Open(ctx, address)
+	db, err := openDatabase(ctx, address, opts.migrate)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +139,24 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 		return nil, err
 	}
 	return s, nil
+}
+
+// openDatabase opens the database of a registry. Tables of an older version are changed only if the operator says so:
+// there is no way back.
+func openDatabase(ctx context.Context, address string, migrate bool) (*database.DB, error) {
+	open := database.OpenCurrent
+	if migrate {
+		open = database.Open
+	}
+	db, err := open(ctx, address)
+	if other, ok := errors.AsType[*database.VersionError](err); ok {
+		hint := "use the newer version of perstackd"
+		if other.Have < other.Want {
+			hint = "make a backup with the version that you had, then run perstackd registry migrate, or start with --auto-migrate"
+		}
+		return nil, host.Usagef("%w; %s", err, hint)
+	}
+	return db, err
 }
 
 // newSite puts the parts of a registry together.

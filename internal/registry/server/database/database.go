@@ -48,6 +48,19 @@ func Open(ctx context.Context, address string) (*DB, error) {
 	return db, nil
 }
 
+// OpenCurrent is [Open] without bringing tables up to date: those of another version are a [*VersionError]. In a
+// database without tables they are made.
+func OpenCurrent(ctx context.Context, address string) (*DB, error) {
+	db, err := connect(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.current(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
 // connect opens a database as it is.
 func connect(ctx context.Context, address string) (*DB, error) {
 	if strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {

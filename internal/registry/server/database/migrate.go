@@ -21,6 +21,39 @@ func newest() int {
 	return len(names)
 }
 
+// A VersionError says that the tables of a database are not those that this program needs.
+type VersionError struct{ Have, Want int }
+
+func (e *VersionError) Error() string {
+	if e.Have > e.Want {
+		return fmt.Sprintf("the tables of the database have version %d: a newer version of this program made them, and this one needs version %d", e.Have, e.Want)
+	}
+	return fmt.Sprintf("the tables of the database have version %d, and this program needs version %d", e.Have, e.Want)
+}
+
+// current refuses tables of another version, and makes all of them, or none, if there are none.
+func (db *DB) current(ctx context.Context) error {
+	return db.Update(ctx, func(tx *sql.Tx) error {
+		var have int
+		_, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)")
+		if err == nil {
+			err = tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) FROM migrations").Scan(&have)
+		}
+		if err != nil {
+			return fmt.Errorf("the database cannot be used: %w", err)
+		}
+		if have > 0 && have != newest() {
+			return &VersionError{have, newest()}
+		}
+		for number := have + 1; number <= newest(); number++ {
+			if err := db.step(ctx, tx, number); err != nil {
+				return fmt.Errorf("the tables cannot be made: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
 // migrate brings the tables up to date, each step whole or not at all.
 func (db *DB) migrate(ctx context.Context) error {
 	err := db.Update(ctx, func(tx *sql.Tx) error {
@@ -38,7 +71,7 @@ func (db *DB) migrate(ctx context.Context) error {
 			}
 			if more = done < newest(); !more {
 				if done > newest() {
-					return fmt.Errorf("it was made by a newer version of this program, which has %d migrations; this one has %d", done, newest())
+					return &VersionError{done, newest()}
 				}
 				return nil
 			}

@@ -2,6 +2,7 @@ package database
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -28,6 +29,16 @@ func testMigrations(t *testing.T, address func(*testing.T) string) {
 			fill(t, old)
 			if err := old.Close(); err != nil {
 				t.Fatal(err)
+			}
+			current, err := OpenCurrent(t.Context(), at)
+			if version < newest() {
+				if refused, ok := errors.AsType[*VersionError](err); !ok || refused.Have != version || refused.Want != newest() {
+					t.Errorf("opened as it is: %v", err)
+				}
+			} else if err != nil {
+				t.Error(err)
+			} else if err := current.Close(); err != nil {
+				t.Error(err)
 			}
 			db := open(t, at)
 			if n := count(t, db, "*) FROM migrations"); n != newest() {
