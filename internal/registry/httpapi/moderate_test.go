@@ -52,6 +52,46 @@ func testModeration(t *testing.T, s *site) {
 // keyPath is the path of a key in version 1.
 func keyPath(key string) string { return experts1 + "/" + url.PathEscape(key) }
 
+// Changes that were refused are in the audit trail with their status, and keys that are not good, in bounded numbers.
+func testAuditRefusals(t *testing.T, s *site) {
+	key := s.Key("acme", "team")
+	s.publish(key, "@acme/a@1.0.0")
+	remove := request{method: http.MethodDelete, path: api.V2 + "/experts/%40acme%2Fb%401.0.0", key: key}
+	for range 70 {
+		s.send(remove).want("404 Not Found: Expert not found")
+	}
+	s.send(request{method: http.MethodPost, path: api.V2 + "/experts?validateOnly=true", key: key, body: object{}}) // changes nothing
+	for range 70 {
+		s.send(request{method: http.MethodGet, path: api.V2 + "/whoami", key: "psk_wrong"}).want("401 Unauthorized: Failed to authenticate")
+	}
+	counts := map[string]int{}
+	got := s.send(request{method: http.MethodGet, path: api.V2 + "/audit", key: s.AdminKey})
+	for line := range strings.Lines(got.text) {
+		var e api.AuditEntry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		counts[e.Outcome+" "+e.Action+" "+e.Object]++
+		if strings.HasPrefix(e.Outcome, "refused") && (e.Address != "127.0.0.1" || e.RequestID == "" || e.Detail == "" || e.Leaf != nil) {
+			t.Errorf("%+v", e)
+		}
+	}
+	for want, most := range map[string]int{
+		"refused 404 DELETE " + api.V2 + "/experts/{key} @acme/b@1.0.0": 70, "refused 401 GET " + api.V2 + "/whoami ": 70,
+	} {
+		if n := counts[want]; n < 1 || n >= most {
+			t.Errorf("%d times %s: %v", n, want, counts)
+		}
+	}
+	if n := counts["refused 422 POST "+api.V2+"/experts "]; n != 0 {
+		t.Errorf("%d validations were noted", n)
+	}
+	own := s.send(request{method: http.MethodGet, path: api.V2 + "/audit", key: key})
+	if !strings.Contains(own.text, "refused 404") || strings.Contains(own.text, "refused 401") {
+		t.Error("an organization sees the refusals of others, or not its own")
+	}
+}
+
 // What an organization did is in its audit trail, with the request and the address; others do not see it.
 func testAudit(t *testing.T, s *site) {
 	key := s.Key("acme", "team")

@@ -77,6 +77,7 @@ func (c *call) identify() error {
 	if err != nil {
 		if isStatus(err, http.StatusUnauthorized) {
 			c.countFailure()
+			c.auditFailure(err)
 		}
 		if isStatus(err, http.StatusUnauthorized) && c.route.effect == reads && strings.HasPrefix(c.route.pattern, api.V1+"/") {
 			return nil

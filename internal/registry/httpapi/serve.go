@@ -69,6 +69,7 @@ func (h *Handler) serve(c *call) error {
 	}
 	err := found.do(c)
 	c.settle(err)
+	c.auditRefusal(err)
 	return err
 }
 

@@ -28,6 +28,7 @@ var suite = []struct {
 	{"accounts", testAccounts},
 	{"moderation", testModeration},
 	{"audit", testAudit},
+	{"audit of refusals", testAuditRefusals},
 	{"reads", testReads},
 	{"S1 trailing slash", testTrailingSlash},
 	{"S2 encoded and decoded keys", testKeys},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,12 +14,24 @@ const operatorOrg = "operator"
 
 // audit notes what an actor did. A leaf of -1 says that the log has nothing about it.
 func (t *change) audit(by Actor, action, object, detail string, leaf int64) error {
+	return t.auditOutcome(by, action, object, "done", detail, leaf)
+}
+
+func (t *change) auditOutcome(by Actor, action, object, outcome, detail string, leaf int64) error {
 	org := by.OrgID
 	if by.operator {
 		org = operatorOrg
 	}
-	return t.exec("INSERT INTO audit (at, org_id, key_id, address, action, object, outcome, request_id, detail, leaf) VALUES ($1, $2, $3, $4, $5, $6, 'done', $7, $8, $9)",
-		t.at.UnixMilli(), org, by.KeyID, by.Address, action, object, by.RequestID, detail, leaf)
+	return t.exec("INSERT INTO audit (at, org_id, key_id, address, action, object, outcome, request_id, detail, leaf) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		t.at.UnixMilli(), org, by.KeyID, by.Address, action, object, outcome, by.RequestID, detail, leaf)
+}
+
+// AuditRefusal notes that a request was refused, and with which status. The caller bounds how many are noted: the
+// trail only grows.
+func (r *Registry) AuditRefusal(ctx context.Context, by Actor, action, object string, refused *Error) error {
+	return r.update(ctx, func(t *change) error {
+		return t.auditOutcome(by, action, object, fmt.Sprintf("refused %d", refused.Status), refused.Reason, -1)
+	})
 }
 
 // AuditTrail calls each with what happened from a time on, in order: everything for an administrator, what the
