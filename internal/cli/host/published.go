@@ -120,6 +120,20 @@ func (h *Host) pins(project, workspace string) (resolve.File, error) {
 	return resolve.File{Path: filepath.Join(p.State, resolve.FileName)}, nil
 }
 
+// Pins returns what counts for published Experts of a project, by key: the pins of its lockfile, else those
+// of earlier runs.
+func (h *Host) Pins(config *manifest.Config, workspace string, lock *lockfile.Lock) (map[string]resolve.Pin, error) {
+	file, err := h.pins(config.Dir, workspace)
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := file.Load()
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
+	return Fetch{Keys: config.Missing(), Lock: lock}.known(earlier), nil
+}
+
 // known returns the pins that count: those of the job, else of the lockfile, else of earlier runs.
 func (f Fetch) known(earlier map[string]resolve.Pin) map[string]resolve.Pin {
 	pins := map[string]resolve.Pin{}

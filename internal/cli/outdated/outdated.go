@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/client"
+	"github.com/perstack-go/perstack/internal/registry/resolve"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -37,8 +38,8 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Use:   "outdated",
 		Short: "List published Experts that have newer versions",
 		Long: `List the published Experts that perstack.toml delegates to and that have newer versions:
-the version that perstack.lock pins, the one that the key means now, and the latest one.
-A deprecated version is listed with the reason that its owner gives.
+the version that perstack.lock or an earlier run has pinned, the one that the key means
+now, and the latest one. A deprecated version is listed with the reason that its owner gives.
 
 perstack update pins what the keys mean now. For the latest one, change the key in
 perstack.toml if it names a version or a tag. Experts of container registries are not
@@ -75,7 +76,7 @@ func run(ctx context.Context, opts *Options) error {
 // A row is an Expert that has a newer version.
 type row struct {
 	Key        string `json:"key"`             // as perstack.toml has it
-	Pinned     string `json:"pinned,omitzero"` // version in perstack.lock
+	Pinned     string `json:"pinned,omitzero"` // version of perstack.lock, or of earlier runs
 	Wanted     string `json:"wanted"`          // that the key means now
 	Latest     string `json:"latest"`
 	Status     string `json:"status"` // of the wanted one
@@ -98,13 +99,17 @@ func (o *Options) compare(ctx context.Context) (rows []row, err error) {
 	if err != nil {
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
+	pins, err := o.Host.Pins(s.Config, o.Host.Dir, lock)
+	if err != nil {
+		return nil, err
+	}
 	rows = []row{}
 	for _, key := range s.Config.Missing() {
 		k, err := expert.ParseKey(key)
 		if err != nil || !expert.ValidName(k.Name) {
 			continue // of a container registry
 		}
-		one, err := compareOne(ctx, s, lock, key, k)
+		one, err := compareOne(ctx, s, pins[key], key, k)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +121,7 @@ func (o *Options) compare(ctx context.Context) (rows []row, err error) {
 }
 
 // compareOne asks the registry what a key means now, and which version is the latest.
-func compareOne(ctx context.Context, s *published.Session, lock *lockfile.Lock, key string, k expert.Key) (row, error) {
+func compareOne(ctx context.Context, s *published.Session, pin resolve.Pin, key string, k expert.Key) (row, error) {
 	one := row{Key: key}
 	r, err := s.Registry(ctx, key)
 	if err != nil {
@@ -136,10 +141,8 @@ func compareOne(ctx context.Context, s *published.Session, lock *lockfile.Lock, 
 	case client.KindOf(err) != client.NotFound: // there can be no version that floating keys get
 		return one, r.Explain(err)
 	}
-	if pinned, ok := lock.Published(key); ok {
-		if p, err := expert.ParseKey(pinned.Key); err == nil {
-			one.Pinned = p.Version
-		}
+	if p, err := expert.ParseKey(pin.Exact); err == nil { // there can be no pin
+		one.Pinned = p.Version
 	}
 	return one, nil
 }
