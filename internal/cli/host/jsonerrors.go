@@ -88,6 +88,13 @@ func FailJSON(w io.Writer, err error) error {
 	if err == nil {
 		return nil
 	}
+	return errors.Join(err, WriteJSON(w, struct {
+		Error Failure `json:"error"`
+	}{FailureOf(err)}))
+}
+
+// FailureOf returns an error as programs read it.
+func FailureOf(err error) Failure {
 	failed := Failure{Kind: kindOther, Message: Advise(err.Error())}
 	if e, ok := errors.AsType[*client.Error](err); ok {
 		failed.Kind, failed.Field, failed.Hint = string(e.Kind), e.Field, e.Hint
@@ -98,7 +105,5 @@ func FailJSON(w io.Writer, err error) error {
 	if errors.As(err, new(process.Signal)) || errors.Is(err, context.Canceled) {
 		failed.Kind = kindCancelled
 	}
-	return errors.Join(err, WriteJSON(w, struct {
-		Error Failure `json:"error"`
-	}{failed}))
+	return failed
 }

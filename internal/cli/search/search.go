@@ -6,8 +6,10 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -47,11 +49,14 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Use:   "search [word...]",
 		Short: "Find published Experts",
 		Long: `Find published Experts by words of their names, descriptions and keywords. Without
-words, it lists all. A word like @acme/ looks in the registry of that scope; --registry
-names another one than the default registry.
+words, it lists all. The default registry and those of your configuration are asked, or
+only the one that --registry names. A first word like @acme/ looks in the registry of that
+scope only.
 
-A list is what the registry says, without proof. "perstack view" verifies an Expert with
-the log of the registry, and shows what it can do.`,
+A list is what a registry says, without proof. "perstack view" verifies an Expert with
+the log of its registry, and shows what it can do.
+
+Exit codes: 0 all registries have answered; 1 one could not be reached; 2 wrong usage.`,
 		Example: `  perstack search researcher
   perstack search web pages --limit 50
   perstack search --owner acme --registry acme
@@ -69,9 +74,9 @@ the log of the registry, and shows what it can do.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	h.AddRegistryFlag(cmd, &opts.Registry, "name or address of the registry (default: that of the scope, or the default registry)")
+	h.AddRegistryFlag(cmd, &opts.Registry, "name or address of the registry (default: all of your configuration)")
 	cmd.Flags().StringVar(&opts.Owner, "owner", "", "list the Experts of an organization only")
-	cmd.Flags().IntVar(&opts.Limit, "limit", defaultLimit, "list so many Experts at most")
+	cmd.Flags().IntVar(&opts.Limit, "limit", defaultLimit, "list so many Experts of a registry at most")
 	host.AddLocalConfigFlag(cmd, &opts.Config)
 	h.JSONErrors(cmd, &opts.JSON)
 	for _, name := range []string{"owner", "limit"} {
@@ -82,11 +87,19 @@ the log of the registry, and shows what it can do.`,
 	return cmd
 }
 
+// A hit is an Expert that a registry lists.
+type hit struct {
+	Registry string `json:"registry"`
+	api.Summary
+}
+
 type list struct {
-	Registry string        `json:"registry"`
-	Verified bool          `json:"verified"` // never: it is what the registry says
-	Experts  []api.Summary `json:"experts"`
-	More     bool          `json:"more"` // the registry has others
+	Verified bool           `json:"verified"` // never: it is what the registries say
+	Experts  []hit          `json:"experts"`
+	More     bool           `json:"more"` // some registry has others
+	Failed   []host.Failure `json:"failed,omitempty"`
+
+	asked []string
 }
 
 func run(ctx context.Context, opts *Options) error {
@@ -95,45 +108,97 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	d, err := opts.choose(r)
+	asked, err := opts.choose(r)
 	if err != nil {
 		return err
 	}
+	pages, errs := make([]list, len(asked)), make([]error, len(asked))
+	var all sync.WaitGroup
+	for i, d := range asked {
+		h.Asking(d)
+		all.Go(func() {
+			pages[i], errs[i] = opts.search(ctx, r, d)
+			errs[i] = h.RegistryError(d, errs[i])
+		})
+	}
+	all.Wait()
+	found := list{Experts: []hit{}}
+	for i, page := range pages {
+		if err := errs[i]; err != nil {
+			found.Failed = append(found.Failed, host.FailureOf(err))
+			continue
+		}
+		found.Experts, found.More, found.asked = append(found.Experts, page.Experts...), found.More || page.More, append(found.asked, asked[i].Registry.URL)
+	}
+	if len(found.asked) == 0 {
+		return errors.Join(errs...)
+	}
+	if opts.JSON {
+		err = host.WriteJSON(h.Stdout, found)
+	} else {
+		_, err = fmt.Fprint(h.Stdout, found.describe(opts.Text))
+	}
+	failed := errors.Join(errs...)
+	if err != nil || failed == nil {
+		return err
+	}
+	fmt.Fprintf(h.Stderr, "perstack: %s\n", host.Describe(failed))
+	return host.Exit(host.ExitFailure) // all has been said
+}
+
+// search lists what one registry finds.
+func (o *Options) search(ctx context.Context, r *host.Registries, d scopes.Decision) (found list, err error) {
 	c, err := r.WithKey(d, "")
 	if err != nil {
-		return h.RegistryError(d, err)
+		return found, err
 	}
-	h.Asking(d)
-	found := list{Registry: c.URL(), Experts: []api.Summary{}}
-	q := client.Query{Text: opts.Text, Owner: opts.Owner}
+	q := client.Query{Text: o.Text, Owner: o.Owner}
 	for {
-		q.Take = min(opts.Limit-len(found.Experts), api.MaxTake)
+		q.Take = min(o.Limit-len(found.Experts), api.MaxTake)
 		page, err := c.Search(ctx, q)
 		if err != nil {
-			return h.RegistryError(d, err)
+			return found, err
 		}
-		found.Experts = append(found.Experts, page.Experts[:min(len(page.Experts), q.Take)]...)
-		full := len(found.Experts) >= opts.Limit
+		for _, e := range page.Experts[:min(len(page.Experts), q.Take)] {
+			found.Experts = append(found.Experts, hit{c.URL(), e})
+		}
+		full := len(found.Experts) >= o.Limit
 		found.More = page.Next != "" || len(page.Experts) > q.Take
 		// A registry could send empty pages for ever.
 		if full || page.Next == "" || len(page.Experts) == 0 || page.Next == q.After {
-			break
+			return found, nil
 		}
 		q.After = page.Next
 	}
-	if opts.JSON {
-		return host.WriteJSON(h.Stdout, found)
-	}
-	_, err = fmt.Fprint(h.Stdout, found.describe(opts.Text))
-	return err
 }
 
-// choose returns the registry to ask: that of the first word, if it is a scope.
-func (o *Options) choose(r *host.Registries) (scopes.Decision, error) {
+// choose returns the registries to ask: the one that the user names, or that of the first word if it is a
+// scope, or all that the user's own configuration has.
+func (o *Options) choose(r *host.Registries) (all []scopes.Decision, err error) {
 	if scope, _, ok := strings.Cut(o.Text, "/"); o.Registry == "" && ok && strings.HasPrefix(scope, "@") {
-		return r.RegistryOf(scope + "/any") // no other one: the name could be a private one
+		d, err := r.RegistryOf(scope + "/any") // no other one: the name could be a private one
+		return []scopes.Decision{d}, err
 	}
-	return r.ChooseRegistry(o.Registry)
+	names := []string{o.Registry}
+	if o.Registry == "" {
+		names = r.Names()
+	}
+	for _, name := range names {
+		d, err := r.ChooseRegistry(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// say is the subject and the verb of what registries say.
+func say(registries []string) string {
+	if len(registries) == 1 {
+		return registries[0] + " says,"
+	}
+	return wording.And(registries) + " say,"
 }
 
 // describe writes the list for people.
@@ -145,22 +210,26 @@ func (l *list) describe(text string) string {
 		if e.Status != api.Available && e.Status != "" {
 			fmt.Fprintf(out, "  %s", terminal.RevealLine(e.Status))
 		}
-		fmt.Fprintf(out, "  by %s\n", terminal.RevealLine(e.Owner))
+		fmt.Fprintf(out, "  by %s", terminal.RevealLine(e.Owner))
+		if len(l.asked) > 1 {
+			fmt.Fprintf(out, " in %s", e.Registry)
+		}
+		fmt.Fprintln(out)
 		if e.Description != "" {
 			fmt.Fprintf(out, "  %s\n", terminal.RevealLine(wording.CutRunes(e.Description, 160, "...")))
 		}
 	}
 	if len(l.Experts) == 0 {
-		fmt.Fprintf(out, "%s has no Experts", l.Registry)
+		out.WriteString("No Experts")
 		if text != "" {
 			fmt.Fprintf(out, " for %s", terminal.Quote(text))
 		}
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, " in %s\n", wording.And(l.asked))
 		return out.String()
 	}
 	if l.More {
 		fmt.Fprintln(out, "\nThere are more; --limit lists more of them")
 	}
-	fmt.Fprintf(out, "\nThis is what %s says, without proof. To verify one: perstack view %s\n", l.Registry, terminal.ShellJoin(l.Experts[0].Name))
+	fmt.Fprintf(out, "\nThis is what %s without proof. To verify one: perstack view %s\n", say(l.asked), terminal.ShellJoin(l.Experts[0].Name))
 	return out.String()
 }
