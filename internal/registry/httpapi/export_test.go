@@ -17,7 +17,9 @@ func PatternOf(r *http.Request) string {
 
 // Exhaust leaves nothing of the budget for large answers that are being sent, and returns what gives it back.
 func (h *Handler) Exhaust() (undo func()) {
-	all := h.unread.left
-	h.unread.take(all)
-	return func() { h.unread.giveBack(all) }
+	h.unread.giveBack(-maxUnread)
+	return func() { h.unread.giveBack(maxUnread) }
 }
+
+// IsIdle reports whether the whole budget is there.
+func (h *Handler) IsIdle() bool { return h.unread.take(maxUnread) }
