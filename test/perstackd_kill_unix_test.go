@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/internal/registry/api"
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/postgres"
 	"github.com/perstack-go/perstack/internal/testkit/registrytest"
 )
@@ -62,9 +62,10 @@ func killRegistry(t *testing.T, program string, place ...string) {
 		rounds = 2
 	}
 	answered := map[string]bool{}
+	random := testkit.Random(t)
 	for round := range rounds {
 		cmd, url := start()
-		for _, version := range publishUntilKilled(t, cmd, url, key, round) {
+		for _, version := range publishUntilKilled(t, cmd, url, key, round, 1+random.IntN(10)) {
 			answered[version] = true
 		}
 		if out := run("verify"); !strings.Contains(out, "Everything is as the log says.") {
@@ -88,9 +89,9 @@ func killRegistry(t *testing.T, program string, place ...string) {
 	}
 }
 
-// publishUntilKilled publishes from several clients at once, and kills the server in between. It returns the
-// versions that the server said it has published.
-func publishUntilKilled(t *testing.T, cmd *exec.Cmd, url, key string, round int) (done []string) {
+// publishUntilKilled publishes from several clients at once, and kills the server after some of them. It
+// returns the versions that the server said it has published.
+func publishUntilKilled(t *testing.T, cmd *exec.Cmd, url, key string, round, left int) (done []string) {
 	const clients = 4
 	published := make(chan string)
 	var all sync.WaitGroup
@@ -106,7 +107,7 @@ func publishUntilKilled(t *testing.T, cmd *exec.Cmd, url, key string, round int)
 		})
 	}
 	go func() { all.Wait(); close(published) }()
-	for left := 1 + rand.IntN(10); ; left-- { // the others are in the middle of something
+	for ; ; left-- { // the others are in the middle of something
 		version, ok := <-published
 		if !ok {
 			break

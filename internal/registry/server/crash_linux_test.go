@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,6 +171,7 @@ func (c *crashSite) command(wrapper []string, round string) *exec.Cmd {
 func (c *crashSite) kill(rounds int) {
 	c.t.Helper()
 	var published []string
+	random := testkit.Random(c.t)
 	for round := range rounds {
 		cmd := c.command(nil, fmt.Sprint(round))
 		out, err := cmd.StdoutPipe()
@@ -182,7 +182,7 @@ func (c *crashSite) kill(rounds int) {
 			c.t.Fatal(err)
 		}
 		lines := bufio.NewScanner(out)
-		for left := mathrand.IntN(20); lines.Scan(); left-- {
+		for left := random.IntN(20); lines.Scan(); left-- {
 			key, ok := strings.CutPrefix(lines.Text(), "published ")
 			if !ok {
 				c.t.Fatalf("the publisher says %q", lines.Text())
@@ -245,9 +245,8 @@ func TestPowerCut(t *testing.T) {
 	if syncs < 24 {
 		t.Fatalf("%d of 24 publications were synchronised", syncs)
 	}
-	for cut := range 60 {
-		seed := mathrand.Uint64()
-		random := mathrand.New(mathrand.NewPCG(seed, uint64(cut))) //nolint:gosec // moments of a test
+	random := testkit.Random(t)
+	for range 60 {
 		at := random.IntN(len(steps) + 1)
 		address := filepath.Join(t.TempDir(), "registry.db")
 		files, published := replay(steps[:at], before, random)
@@ -258,7 +257,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		c.check(address, published)
 		if t.Failed() {
-			t.Fatalf("at step %d of %d, seed %d", at, len(steps), seed)
+			t.Fatalf("at step %d of %d", at, len(steps))
 		}
 	}
 }
