@@ -61,7 +61,7 @@ func TestAdmin(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 	out, _ = admin("audit", "--since", "2020-01-01")
-	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 7 || !strings.Contains(lines[6], `"remove binding"`) {
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 8 || !strings.Contains(lines[5], `"refused 401"`) || !strings.Contains(lines[7], `"remove binding"`) {
 		t.Error(out)
 	}
 	for args, want := range map[string]string{
