@@ -20,7 +20,7 @@ func TestHeavyRequestsWait(t *testing.T) {
 	began, end := make(chan struct{}), make(chan struct{})
 	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(began); <-end })
 	s := newSite(t, realregistry.Options{HTTP: func(o *httpapi.Options) {
-		o.Heavy, o.RequestTimeout, o.Pages = 1, 50*time.Millisecond, page
+		o.Heavy, o.RequestTimeout, o.Pages = 1, time.Second, page
 	}})
 	ended := make(chan struct{})
 	go func() {
