@@ -376,7 +376,8 @@ func (r *Resolver) accept(g *group, root *Root) error {
 		return err
 	}
 	for _, e := range root.Closure {
-		if e.Status == api.Disabled {
+		// Its owner must not break projects that have pinned it; [Found.Discouraged] has it then.
+		if e.Status == api.Disabled && !root.Pinned {
 			hint := "choose another version"
 			if e.ReplacedBy != "" {
 				hint = "its owner recommends " + e.ReplacedBy
