@@ -41,7 +41,22 @@ set -sg escape-time 0
 
 // StartTmux runs a program in tmux, in a terminal of this size. Its environment is [Environ] if cmd
 // has none. tmux is ended with the test.
+//
+// A shell leads the session, as that of a user does, and stays: when the leader ends, the kernel throws away what
+// was written and not read yet.
 func StartTmux(t testing.TB, cmd *exec.Cmd, columns, rows int) *Tmux {
+	t.Helper()
+	return startTmux(t, cmd, columns, rows, "sh", "-c", `"$@"; exec sleep infinity`, "sh")
+}
+
+// StartTmuxLeader is [StartTmux] for a program that leads the session itself. What it writes last can be lost.
+func StartTmuxLeader(t testing.TB, cmd *exec.Cmd, columns, rows int) *Tmux {
+	t.Helper()
+	return startTmux(t, cmd, columns, rows, "env") // tmux would give a single argument to a shell
+}
+
+// startTmux runs a program in tmux, by another one that starts it.
+func startTmux(t testing.TB, cmd *exec.Cmd, columns, rows int, by ...string) *Tmux {
 	t.Helper()
 	testkit.Need(t, "tmux")
 	if cmd.Err != nil {
@@ -68,8 +83,8 @@ func StartTmux(t testing.TB, cmd *exec.Cmd, columns, rows int) *Tmux {
 		_ = tmux("kill-server").Run()
 		_ = os.RemoveAll(dir)
 	})
-	// env, because tmux gives a single argument to a shell.
-	args := append([]string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "--", "env", cmd.Path}, cmd.Args[1:]...)
+	args := append([]string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "--"}, by...)
+	args = append(append(args, cmd.Path), cmd.Args[1:]...)
 	if out, err := tmux(args...).CombinedOutput(); err != nil {
 		t.Fatalf("tmux: %v: %s", err, out)
 	}

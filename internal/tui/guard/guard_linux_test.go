@@ -433,12 +433,12 @@ func TestSuspend(t *testing.T) {
 // A program that has no shell cannot be suspended, and does not hang.
 func TestNoShell(t *testing.T) {
 	cmd, _ := command(t)
-	tmux := screen.StartTmux(t, cmd, 80, 24)
+	tmux := screen.StartTmuxLeader(t, cmd, 80, 24)
 	childOf(t, tmux)
 	tmux.Send("z")
 	tmux.WaitForText("again")
 	tmux.Send("q")
-	tmux.WaitFor("the screen is left", func(s screen.Screen) bool { return !s.AltScreen && !s.Mouse }) // tmux hides the cursor then
+	tmux.WaitForText("Pane is dead (status 0")
 }
 
 // In a shell, the program is one job.
