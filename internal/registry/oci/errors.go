@@ -9,16 +9,18 @@ import (
 	"net/http"
 	"net/url"
 
-	"oras.land/oras-go/v2/errdef"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
+	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
-const maxShown = 500
+const (
+	maxShown   = 500
+	maxRefusal = 8 << 10 // of the text of a refusal
+)
 
 // shown makes a text of a server fit for an error.
 func shown(text string) string { return wording.Visible(wording.Cut(text, maxShown)) }
@@ -67,7 +69,50 @@ func (s *Source) within(ctx context.Context, a action, otherwise client.Kind, do
 	return a.classify(err, otherwise)
 }
 
-// classify makes an error of what the library returned, whose texts can be those of the server.
+// A refusal is an answer that is no success.
+type refusal struct {
+	status int
+	from   *url.URL
+	token  bool   // it came from the server that gives tokens
+	reason string // the registry's own, as it came; can be empty
+}
+
+func (r *refusal) Error() string {
+	message := fmt.Sprintf("the registry answered %d", r.status)
+	if r.token {
+		message = fmt.Sprintf("the server that gives tokens answered %d", r.status)
+	}
+	if r.reason != "" {
+		message += ": " + shown(r.reason)
+	}
+	return message
+}
+
+// readRefusal reads an answer that is no success, and closes it.
+func readRefusal(response *http.Response) *refusal {
+	defer response.Body.Close()
+	r := &refusal{status: response.StatusCode, from: response.Request.URL}
+	var body struct {
+		Errors []struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	// What cannot be read says nothing: the status is enough. The first reason is, too.
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+	if err == nil && json.Unmarshal(text, &body) == nil && len(body.Errors) > 0 {
+		r.reason = body.Errors[0].Code + " " + body.Errors[0].Message
+	}
+	return r
+}
+
+// isNotFound reports whether the registry says that something does not exist.
+func isNotFound(err error) bool {
+	answer, ok := errors.AsType[*refusal](err)
+	return ok && answer.status == http.StatusNotFound && !answer.token
+}
+
+// classify makes an error of why a request failed, whose texts can be those of the server.
 func (a action) classify(err error, otherwise client.Kind) *client.Error {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return a.fail(client.Refused, refused)
@@ -75,17 +120,13 @@ func (a action) classify(err error, otherwise client.Kind) *client.Error {
 	if wrong, ok := errors.AsType[*answerError](err); ok {
 		return a.fail(otherwise, wrong)
 	}
-	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+	if answer, ok := errors.AsType[*refusal](err); ok {
 		return a.answered(answer)
 	}
 	var netError net.Error
 	switch {
-	case errors.Is(err, errdef.ErrNotFound):
-		e := a.failf(client.NotFound, "it does not exist, or your login cannot see it")
-		e.Status = http.StatusNotFound
-		return e
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return a.unauthorized("the registry asks for a login, and there is none")
+	case errors.Is(err, errNoLogin):
+		return a.unauthorized(err.Error())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return a.failf(client.Network, "the answer ended too early")
 	case errors.As(err, &netError):
@@ -106,27 +147,27 @@ func (a action) unauthorized(message string) *client.Error {
 }
 
 // answered makes an error of an answer that is no success.
-func (a action) answered(answer *errcode.ErrorResponse) *client.Error {
-	message := fmt.Sprintf("the registry answered %d", answer.StatusCode)
-	for _, one := range answer.Errors {
-		message += ": " + shown(one.Code+" "+one.Message)
-		break // the first one says enough
-	}
+func (a action) answered(answer *refusal) *client.Error {
+	message := answer.Error()
 	var e *client.Error
-	switch answer.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	switch {
+	case answer.status == http.StatusUnauthorized, answer.status == http.StatusForbidden:
 		e = a.unauthorized(message)
-		if asked := answer.URL; asked != nil && asked.Scheme+"://"+asked.Host != origin(a.ref.Host) {
-			e.Hint = "the registry takes tokens of " + shown(asked.Scheme+"://"+asked.Host) + "; log in there"
+		if from := netaddr.Origin(answer.from); from != origin(a.ref.Host) {
+			e.Hint = "the registry takes tokens of " + shown(from) + ", which gets no login from perstack"
 		}
-	case http.StatusNotFound, http.StatusGone:
-		e = a.failf(client.NotFound, "%s", message)
-	case http.StatusTooManyRequests:
+	case answer.status == http.StatusTooManyRequests:
 		e = a.failf(client.RateLimited, "%s", message)
 		e.Hint = "try again later"
+	case answer.token:
+		e = a.failf(client.Refused, "%s", message)
+	case answer.status == http.StatusNotFound:
+		e = a.failf(client.NotFound, "it does not exist, or your login cannot see it")
+	case answer.status == http.StatusGone:
+		e = a.failf(client.NotFound, "%s", message)
 	default:
 		e = a.failf(client.Refused, "%s", message)
 	}
-	e.Status = answer.StatusCode
+	e.Status = answer.status
 	return e
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/perstack-go/perstack/internal/registry/definition"
 )
@@ -83,9 +82,9 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request, repository, kind, n
 		w.WriteHeader(http.StatusCreated)
 	case kind == "manifests" && r.Method == http.MethodPut:
 		f.manifests[repository+":"+name], f.manifests[repository+":"+definition.Digest(body)] = body, body
-		var m ocispec.Manifest
+		var m manifest
 		if json.Unmarshal(body, &m) == nil && m.Subject != nil && f.referrers {
-			w.Header().Set("OCI-Subject", string(m.Subject.Digest))
+			w.Header().Set("OCI-Subject", m.Subject.Digest)
 		}
 		w.WriteHeader(http.StatusCreated)
 	case kind == "manifests":
@@ -125,18 +124,21 @@ func mediaTypeOf(text []byte) string {
 
 // list is the list of what refers to a manifest.
 func (f *fake) list(repository, subject string) []byte {
-	index := ocispec.Index{MediaType: indexType}
-	index.SchemaVersion = 2
+	all := index{SchemaVersion: 2, MediaType: indexType}
 	for _, key := range slices.Sorted(maps.Keys(f.manifests)) {
-		var m ocispec.Manifest
+		var m manifest
 		text := f.manifests[key]
-		if json.Unmarshal(text, &m) == nil && m.Subject != nil && string(m.Subject.Digest) == subject && key == repository+":"+definition.Digest(text) {
+		if json.Unmarshal(text, &m) == nil && m.Subject != nil && m.Subject.Digest == subject && key == repository+":"+definition.Digest(text) {
 			d := describe(m.MediaType, text)
 			d.ArtifactType = m.ArtifactType
-			index.Manifests = append(index.Manifests, d)
+			one, err := json.Marshal(d)
+			if err != nil {
+				panic(err)
+			}
+			all.Manifests = append(all.Manifests, one)
 		}
 	}
-	text, err := json.Marshal(index)
+	text, err := json.Marshal(all)
 	if err != nil {
 		panic(err)
 	}
@@ -144,14 +146,13 @@ func (f *fake) list(repository, subject string) []byte {
 }
 
 // put stores a manifest of these parts, and returns its digest.
-func (f *fake) put(repository, tag string, layer []byte, change func(*ocispec.Manifest)) string {
+func (f *fake) put(repository, tag string, layer []byte, change func(*manifest)) string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	m := ocispec.Manifest{
-		MediaType: manifestType, ArtifactType: ExpertType, Config: describe(ocispec.MediaTypeEmptyJSON, emptyConfig),
-		Layers: []ocispec.Descriptor{describe(ExpertType, layer)},
+	m := manifest{
+		SchemaVersion: 2, MediaType: manifestType, ArtifactType: ExpertType, Config: describe(emptyType, emptyConfig),
+		Layers: []descriptor{describe(ExpertType, layer)},
 	}
-	m.SchemaVersion = 2
 	if change != nil {
 		change(&m)
 	}

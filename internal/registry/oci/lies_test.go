@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/perstack-go/perstack/internal/registry/client"
 	"github.com/perstack-go/perstack/internal/registry/definition"
@@ -68,13 +67,13 @@ func TestLies(t *testing.T) {
 	for _, lie := range []struct {
 		name   string
 		layer  []byte // honest if nil
-		change func(*ocispec.Manifest)
+		change func(*manifest)
 		tell   func(f *fake) func(http.ResponseWriter, *http.Request) bool
 		pinned bool // the reference has the digest of the honest manifest
 		kind   client.Kind
 		want   string
 	}{
-		{name: "wrong manifest", pinned: true, kind: client.Unverified, want: "digest mismatch", tell: func(f *fake) func(http.ResponseWriter, *http.Request) bool {
+		{name: "wrong manifest", pinned: true, kind: client.Unverified, want: "shows a manifest with the digest", tell: func(f *fake) func(http.ResponseWriter, *http.Request) bool {
 			other := f.put("acme/other", "1.0.0", registrytest.Minimal("other@1.0.0").Encode(), nil)
 			text := f.manifests["acme/other:"+other]
 			return on(liar+"manifests/sha256", func(w http.ResponseWriter, r *http.Request) { send(w, r, text, true, manifestType) })
@@ -83,7 +82,7 @@ func TestLies(t *testing.T) {
 			other := bytes.Replace(honest.Encode(), []byte("You are"), []byte("Now act"), 1)
 			return on(liar+"blobs/", func(w http.ResponseWriter, r *http.Request) { send(w, r, other, true, ExpertType) })
 		}},
-		{name: "longer layer", kind: client.Unverified, want: "Content-Length", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
+		{name: "longer layer", kind: client.Unverified, want: "longer than", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
 			return on(liar+"blobs/", func(w http.ResponseWriter, r *http.Request) {
 				send(w, r, append(honest.Encode(), ' '), true, ExpertType)
 			})
@@ -108,18 +107,18 @@ func TestLies(t *testing.T) {
 			})
 		}},
 		{name: "manifest of 1 GiB", kind: client.WrongAnswer, want: "1073741824 bytes", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool { return on(liar+"manifests/", huge(true)) }},
-		{name: "manifest of 1 GiB, not announced", kind: client.WrongAnswer, want: "more than 2097152 bytes", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
+		{name: "manifest of 1 GiB, not announced", kind: client.WrongAnswer, want: "more than 262144 bytes", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
 			return on(liar+"manifests/", huge(false))
 		}},
 		{name: "layer of 1 GiB", kind: client.Unverified, want: "longer than", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool { return on(liar+"blobs/", huge(false)) }},
-		{name: "layer said to be of 1 GiB", kind: client.WrongAnswer, want: "1073741824 bytes", change: func(m *ocispec.Manifest) { m.Layers[0].Size = 1 << 30 }},
+		{name: "layer said to be of 1 GiB", kind: client.WrongAnswer, want: "1073741824 bytes", change: func(m *manifest) { m.Layers[0].Size = 1 << 30 }},
 		{name: "error of 1 GiB", kind: client.Refused, want: "answered 500", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
 			return on(liar, func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(http.StatusInternalServerError)
 				huge(false)(w, r)
 			})
 		}},
-		{name: "signatures of 1 GiB", kind: client.WrongAnswer, want: "decode", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
+		{name: "signatures of 1 GiB", kind: client.WrongAnswer, want: "more than 262144 bytes", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
 			return on(liar+"referrers/", func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", indexType)
 				_, _ = io.Copy(w, io.MultiReader(strings.NewReader(`{"manifests":[`), io.LimitReader(zeros{}, 1<<30)))
@@ -151,13 +150,13 @@ func TestLies(t *testing.T) {
 				send(w, r, []byte(strings.Repeat(`{"a":`, 40_000)), true, manifestType)
 			})
 		}},
-		{name: "two layers", kind: client.WrongAnswer, want: "2 layers", change: func(m *ocispec.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) }},
-		{name: "no layer", kind: client.WrongAnswer, want: "0 layers", change: func(m *ocispec.Manifest) { m.Layers = nil }},
-		{name: "image", kind: client.WrongAnswer, want: "artifact of the type \"\"", change: func(m *ocispec.Manifest) { m.ArtifactType = "" }},
-		{name: "other layer type", kind: client.WrongAnswer, want: "the layer has the type", change: func(m *ocispec.Manifest) { m.Layers[0].MediaType = "application/octet-stream" }},
-		{name: "other manifest type", kind: client.WrongAnswer, want: "the manifest has the type", change: func(m *ocispec.Manifest) { m.MediaType = "application/vnd.docker.distribution.manifest.v2+json" }},
-		{name: "layer with another kind of digest", kind: client.WrongAnswer, want: "not one of SHA-256", change: func(m *ocispec.Manifest) { m.Layers[0].Digest = "md5:00" }},
-		{name: "layer elsewhere", kind: client.WrongAnswer, want: "names other addresses", change: func(m *ocispec.Manifest) { m.Layers[0].URLs = []string{"https://evil.example/x"} }},
+		{name: "two layers", kind: client.WrongAnswer, want: "2 layers", change: func(m *manifest) { m.Layers = append(m.Layers, m.Layers[0]) }},
+		{name: "no layer", kind: client.WrongAnswer, want: "0 layers", change: func(m *manifest) { m.Layers = nil }},
+		{name: "image", kind: client.WrongAnswer, want: "artifact of the type \"\"", change: func(m *manifest) { m.ArtifactType = "" }},
+		{name: "other layer type", kind: client.WrongAnswer, want: "the layer has the type", change: func(m *manifest) { m.Layers[0].MediaType = "application/octet-stream" }},
+		{name: "other manifest type", kind: client.WrongAnswer, want: "the manifest has the type", change: func(m *manifest) { m.MediaType = "application/vnd.docker.distribution.manifest.v2+json" }},
+		{name: "layer with another kind of digest", kind: client.WrongAnswer, want: "not one of SHA-256", change: func(m *manifest) { m.Layers[0].Digest = "md5:00" }},
+		{name: "layer elsewhere", kind: client.WrongAnswer, want: "names other addresses", change: func(m *manifest) { m.Layers[0].URLs = []string{"https://evil.example/x"} }},
 		{name: "text that is not JSON", kind: client.WrongAnswer, want: "cannot be read", tell: func(*fake) func(http.ResponseWriter, *http.Request) bool {
 			return on(liar+"manifests/", func(w http.ResponseWriter, r *http.Request) {
 				send(w, r, []byte("<html>\x1b[31m"), true, manifestType)
@@ -495,7 +494,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"schemaVersion":2,"layers":[{"size":-1}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, _, err := readManifest(text, ExpertType, definition.MaxSize)
-		if err == nil && (!definition.IsDigest(string(got.Digest)) || got.Size <= 0 || got.Size > definition.MaxSize) {
+		if err == nil && (!definition.IsDigest(got.Digest) || got.Size <= 0 || got.Size > definition.MaxSize) {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/perstack-go/perstack/internal/registry/definition"
 	"github.com/perstack-go/perstack/internal/wording"
@@ -18,8 +16,18 @@ const (
 	ExpertType    = "application/vnd.perstack.expert.v1+json"
 	SignatureType = "application/vnd.perstack.expert.signature.v1+sshsig"
 
-	manifestType = ocispec.MediaTypeImageManifest
-	indexType    = ocispec.MediaTypeImageIndex
+	manifestType = "application/vnd.oci.image.manifest.v1+json"
+	indexType    = "application/vnd.oci.image.index.v1+json"
+	emptyType    = "application/vnd.oci.empty.v1+json"
+)
+
+// The names of what a manifest says about its content, as other programs know them.
+const (
+	titleAnnotation    = "org.opencontainers.image.title"
+	versionAnnotation  = "org.opencontainers.image.version"
+	createdAnnotation  = "org.opencontainers.image.created"
+	sourceAnnotation   = "org.opencontainers.image.source"
+	licensesAnnotation = "org.opencontainers.image.licenses"
 )
 
 const (
@@ -34,41 +42,61 @@ const (
 // emptyConfig is the text of the config of a manifest that needs none.
 var emptyConfig = []byte("{}")
 
+// A descriptor names a text in a registry.
+type descriptor struct {
+	MediaType    string            `json:"mediaType"`
+	Digest       string            `json:"digest"`
+	Size         int64             `json:"size"`
+	URLs         []string          `json:"urls,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	ArtifactType string            `json:"artifactType,omitempty"`
+}
+
+// A manifest names the parts of what is stored under one digest. The order of the members counts: the digest
+// is one of the text.
+type manifest struct {
+	SchemaVersion int               `json:"schemaVersion"`
+	MediaType     string            `json:"mediaType,omitempty"`
+	ArtifactType  string            `json:"artifactType,omitempty"`
+	Config        descriptor        `json:"config"`
+	Layers        []descriptor      `json:"layers"`
+	Subject       *descriptor       `json:"subject,omitempty"`
+	Annotations   map[string]string `json:"annotations,omitempty"`
+}
+
 // describe is the descriptor of a text.
-func describe(mediaType string, text []byte) ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: mediaType, Digest: digest.Digest(definition.Digest(text)), Size: int64(len(text))}
+func describe(mediaType string, text []byte) descriptor {
+	return descriptor{MediaType: mediaType, Digest: definition.Digest(text), Size: int64(len(text))}
 }
 
 // newManifest writes the manifest of one layer. The same arguments make the same text.
-func newManifest(artifactType string, layer ocispec.Descriptor, subject *ocispec.Descriptor, annotations map[string]string) ([]byte, error) {
-	m := ocispec.Manifest{
-		MediaType: manifestType, ArtifactType: artifactType, Config: describe(ocispec.MediaTypeEmptyJSON, emptyConfig),
-		Layers: []ocispec.Descriptor{layer}, Subject: subject, Annotations: annotations,
-	}
-	m.SchemaVersion = 2
-	return json.Marshal(m, json.Deterministic(true))
+func newManifest(artifactType string, layer descriptor, subject *descriptor, annotations map[string]string) ([]byte, error) {
+	return json.Marshal(manifest{
+		SchemaVersion: 2, MediaType: manifestType, ArtifactType: artifactType, Config: describe(emptyType, emptyConfig),
+		Layers: []descriptor{layer}, Subject: subject, Annotations: annotations,
+	}, json.Deterministic(true))
 }
 
 // annotations say to programs that show container registries what the Expert is. They are not believed when
 // it is read.
 func annotations(d *definition.Definition, created time.Time) map[string]string {
 	all := map[string]string{
-		ocispec.AnnotationTitle: d.Name, ocispec.AnnotationVersion: d.Version,
-		ocispec.AnnotationCreated: created.UTC().Format(time.RFC3339),
+		titleAnnotation: d.Name, versionAnnotation: d.Version,
+		createdAnnotation: created.UTC().Format(time.RFC3339),
 	}
 	if d.Extensions.Repository != "" {
-		all[ocispec.AnnotationSource] = d.Extensions.Repository
+		all[sourceAnnotation] = d.Extensions.Repository
 	}
 	if d.Extensions.License != "" {
-		all[ocispec.AnnotationLicenses] = d.Extensions.License
+		all[licensesAnnotation] = d.Extensions.License
 	}
 	return all
 }
 
 // readManifest reads a manifest of ours, and returns its layer. Members that it does not know are left out:
 // other programs add some, and nothing but the layer counts.
-func readManifest(text []byte, artifactType string, most int64) (layer ocispec.Descriptor, subject *ocispec.Descriptor, err error) {
-	var m ocispec.Manifest
+func readManifest(text []byte, artifactType string, most int64) (layer descriptor, subject *descriptor, err error) {
+	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
 		return layer, nil, fmt.Errorf("the manifest cannot be read: %s", shown(err.Error()))
 	}
@@ -84,8 +112,8 @@ func readManifest(text []byte, artifactType string, most int64) (layer ocispec.D
 	switch {
 	case layer.MediaType != artifactType:
 		return layer, nil, fmt.Errorf("the layer has the type %s, not %s", wording.Quote(layer.MediaType), artifactType)
-	case !definition.IsDigest(string(layer.Digest)):
-		return layer, nil, fmt.Errorf("the layer has the digest %s, which is not one of SHA-256", wording.Quote(string(layer.Digest)))
+	case !definition.IsDigest(layer.Digest):
+		return layer, nil, fmt.Errorf("the layer has the digest %s, which is not one of SHA-256", wording.Quote(layer.Digest))
 	case layer.Size <= 0 || layer.Size > most:
 		return layer, nil, fmt.Errorf("the layer has %d bytes; 1 to %d are possible", layer.Size, most)
 	case len(layer.URLs) > 0:

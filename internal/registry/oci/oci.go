@@ -11,7 +11,8 @@
 // pushed.
 //
 // Credentials go to the origin that they are for, and to no other: not with a redirect, and not to a token
-// server elsewhere. Start reading at [Source.Resolve]; transport.go decides about every request.
+// server elsewhere. Start reading at [Source.Resolve]; repository.go speaks the protocol, and transport.go
+// decides about every request.
 package oci
 
 import (
@@ -23,10 +24,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/netaddr"
@@ -63,10 +60,12 @@ type Options struct {
 // A Source is all container registries.
 type Source struct {
 	options Options
-	cache   auth.Cache // tokens
 
-	lock         sync.Mutex
-	repositories map[string]*remote.Repository // by name: each learns what its server can do
+	lock           sync.Mutex
+	authorizations map[permit]string
+
+	asking chan struct{}    // has one place; holding it allows to use the logins
+	logins map[string]Login // by origin
 }
 
 // New returns the source. It makes no request.
@@ -88,7 +87,9 @@ func New(o Options) (*Source, error) {
 			return nil, &client.Error{Kind: client.Configuration, Host: name, Operation: "policy", Err: err}
 		}
 	}
-	return &Source{options: o, cache: auth.NewCache(), repositories: map[string]*remote.Repository{}}, nil
+	return &Source{
+		options: o, authorizations: map[permit]string{}, asking: make(chan struct{}, 1), logins: map[string]Login{},
+	}, nil
 }
 
 // Latest is the tag of a reference that has neither tag nor digest.
@@ -119,41 +120,11 @@ func origin(host string) string {
 	if isPlain(host) {
 		return netaddr.NormalURL("http://" + host)
 	}
-	return netaddr.NormalURL("https://" + registry.Reference{Registry: host}.Host()) // that of Docker Hub has another name
+	if host == "docker.io" {
+		host = "registry-1.docker.io" // Docker Hub has its registry elsewhere
+	}
+	return netaddr.NormalURL("https://" + host)
 }
 
 // Origin is the origin whose login counts for a reference.
 func Origin(ref expert.OCI) string { return origin(ref.Host) }
-
-// repository returns the client of a repository.
-func (s *Source) repository(ref expert.OCI) *remote.Repository {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if known := s.repositories[ref.Name()]; known != nil {
-		return known
-	}
-	guard := &transport{source: s, base: s.options.HTTP.Transport, host: ref.Host, origin: origin(ref.Host)}
-	staying := *s.options.HTTP
-	staying.Transport, staying.CheckRedirect, staying.Jar, staying.Timeout = guard, guard.checkRedirect, nil, 0
-	web := &auth.Client{Client: &staying, Cache: s.cache, Credential: func(ctx context.Context, _ string) (auth.Credential, error) {
-		login, err := s.login(ctx, guard.origin)
-		return auth.Credential{Username: login.Username, Password: login.Password}, err
-	}}
-	web.SetUserAgent(s.options.UserAgent)
-	made := &remote.Repository{
-		Client: web, PlainHTTP: isPlain(ref.Host),
-		Reference:            registry.Reference{Registry: ref.Host, Repository: ref.Repository},
-		ManifestMediaTypes:   []string{manifestType, indexType},
-		ReferrerListMaxPages: maxPages, MaxMetadataBytes: maxManifest,
-		SkipReferrersGC: true, // many registries do not delete
-	}
-	s.repositories[ref.Name()] = made
-	return made
-}
-
-func (s *Source) login(ctx context.Context, origin string) (Login, error) {
-	if s.options.Login == nil {
-		return Login{}, nil
-	}
-	return s.options.Login(ctx, origin)
-}

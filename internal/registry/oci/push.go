@@ -1,11 +1,8 @@
 package oci
 
 import (
-	"bytes"
 	"context"
 	"slices"
-
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/registry/client"
@@ -153,7 +150,7 @@ func (p *push) look(ctx context.Context) error {
 		return err
 	}
 	layer, _, err := readManifest(f.manifest, ExpertType, definition.MaxSize)
-	if err == nil && string(layer.Digest) == definition.Digest(p.content) {
+	if err == nil && layer.Digest == definition.Digest(p.content) {
 		p.there, p.existed = f, true
 		return nil
 	}
@@ -174,23 +171,23 @@ func (p *push) look(ctx context.Context) error {
 func (p *push) write(ctx context.Context) error {
 	s, a := p.source, p.action
 	layer := describe(ExpertType, p.content)
-	layer.Annotations = map[string]string{ocispec.AnnotationTitle: "expert.json"}
+	layer.Annotations = map[string]string{titleAnnotation: "expert.json"}
 	text, err := newManifest(ExpertType, layer, nil, annotations(p.d, s.options.Clock()))
 	if err != nil {
 		return a.fail(client.Configuration, err)
 	}
-	described := describe(manifestType, text)
 	f := &fetched{ref: a.ref, manifest: text}
-	f.ref.Digest = string(described.Digest)
+	f.ref.Digest = definition.Digest(text)
 	repository := s.repository(a.ref)
 	if err := s.within(ctx, a, client.Refused, func(ctx context.Context) error {
-		if err := repository.Blobs().Push(ctx, layer, bytes.NewReader(p.content)); err != nil {
+		if err := repository.putBlob(ctx, p.content); err != nil {
 			return err
 		}
-		if err := repository.Blobs().Push(ctx, describe(ocispec.MediaTypeEmptyJSON, emptyConfig), bytes.NewReader(emptyConfig)); err != nil {
+		if err := repository.putBlob(ctx, emptyConfig); err != nil {
 			return err
 		}
-		return repository.Manifests().Push(ctx, described, bytes.NewReader(text))
+		_, err := repository.putManifest(ctx, manifestType, f.ref.Digest, text)
+		return err
 	}); err != nil {
 		return err
 	}
@@ -200,7 +197,8 @@ func (p *push) write(ctx context.Context) error {
 		}
 	}
 	if err := s.within(ctx, a, client.Refused, func(ctx context.Context) error {
-		return repository.Manifests().PushReference(ctx, described, bytes.NewReader(text), a.ref.Tag)
+		_, err := repository.putManifest(ctx, manifestType, a.ref.Tag, text)
+		return err
 	}); err != nil {
 		return err
 	}

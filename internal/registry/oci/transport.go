@@ -1,7 +1,6 @@
 package oci
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,7 +26,7 @@ const (
 	longestWait = 10 * time.Second
 )
 
-// A transport decides about every request for one registry, also those that the library makes by itself.
+// A transport decides about every request for one registry, also redirected ones and those for tokens.
 type transport struct {
 	source *Source
 	base   http.RoundTripper // nil is the usual one
@@ -102,22 +101,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Body.Close()
 		return nil, &answerError{fmt.Sprintf("the answer is packed with %s, which was not asked for", shown(encoding))}
 	}
-	response.Header.Del("Docker-Content-Digest") // digests are computed here
 	response.Body = &limited{in: response.Body, left: maxAnswer}
-	if response.ContentLength < 0 && response.StatusCode == http.StatusOK && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/") {
-		if err := measure(response); err != nil {
-			return nil, err
-		}
-	}
 	return response, nil
-}
-
-// measure reads a manifest whose length the server does not say. The library wants to know it.
-func measure(response *http.Response) error {
-	text, err := io.ReadAll(response.Body)
-	response.Body.Close()
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	return err
 }
 
 // An answerError is why an answer is not used.
@@ -175,14 +160,13 @@ type limited struct {
 	left int64
 }
 
-// errTooLong has no more to say.
-func errTooLong() error {
-	return &answerError{fmt.Sprintf("the answer has more than %d bytes", maxAnswer)}
+func errTooLong(most int64) error {
+	return &answerError{fmt.Sprintf("the answer has more than %d bytes", most)}
 }
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, errTooLong()
+		return 0, errTooLong(maxAnswer)
 	}
 	n, err := l.in.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)
@@ -190,18 +174,3 @@ func (l *limited) Read(p []byte) (int, error) {
 }
 
 func (l *limited) Close() error { return l.in.Close() }
-
-// readAll reads what should have this size.
-func readAll(in io.Reader, size int64) ([]byte, error) {
-	var text bytes.Buffer
-	n, err := io.Copy(&text, io.LimitReader(in, size+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case n > size:
-		return nil, fmt.Errorf("it is longer than the %d bytes that were announced", size)
-	case n < size:
-		return nil, fmt.Errorf("it has %d bytes of the %d that were announced", n, size)
-	}
-	return text.Bytes(), nil
-}
