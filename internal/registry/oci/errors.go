@@ -72,7 +72,7 @@ func (s *Source) within(ctx context.Context, a action, otherwise client.Kind, do
 // A refusal is an answer that is no success.
 type refusal struct {
 	status int
-	from   *url.URL
+	asked  *http.Request
 	token  bool   // it came from the server that gives tokens
 	reason string // the registry's own, as it came; can be empty
 }
@@ -91,7 +91,7 @@ func (r *refusal) Error() string {
 // readRefusal reads an answer that is no success, and closes it.
 func readRefusal(response *http.Response) *refusal {
 	defer response.Body.Close()
-	r := &refusal{status: response.StatusCode, from: response.Request.URL}
+	r := &refusal{status: response.StatusCode, asked: response.Request}
 	var body struct {
 		Errors []struct {
 			Code    string `json:"code"`
@@ -153,7 +153,7 @@ func (a action) answered(answer *refusal) *client.Error {
 	switch {
 	case answer.status == http.StatusUnauthorized, answer.status == http.StatusForbidden:
 		e = a.unauthorized(message)
-		if from := netaddr.Origin(answer.from); from != origin(a.ref.Host) {
+		if from := netaddr.Origin(answer.asked.URL); answer.token && from != origin(a.ref.Host) {
 			e.Hint = "the registry takes tokens of " + shown(from) + ", which gets no login from perstack"
 		}
 	case answer.status == http.StatusTooManyRequests:
@@ -161,9 +161,9 @@ func (a action) answered(answer *refusal) *client.Error {
 		e.Hint = "try again later"
 	case answer.token:
 		e = a.failf(client.Refused, "%s", message)
-	case answer.status == http.StatusNotFound:
+	case answer.status == http.StatusNotFound && answer.asked.Method == http.MethodGet:
 		e = a.failf(client.NotFound, "it does not exist, or your login cannot see it")
-	case answer.status == http.StatusGone:
+	case answer.status == http.StatusNotFound, answer.status == http.StatusGone:
 		e = a.failf(client.NotFound, "%s", message)
 	default:
 		e = a.failf(client.Refused, "%s", message)

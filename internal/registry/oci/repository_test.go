@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,6 +19,24 @@ func TestOrigin(t *testing.T) {
 		if got := Origin(expert.OCI{Host: host}); got != want {
 			t.Errorf("%s: %s, not %s", host, got, want)
 		}
+	}
+}
+
+// A registry that takes no new repository says why.
+func TestPushRefused(t *testing.T) {
+	f := newFake(t, true)
+	f.setLie(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return false
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"errors":[{"code":"NAME_UNKNOWN","message":"no such project"}]}`)
+		return true
+	})
+	s, _ := newSource(t, nil)
+	_, err := s.Push(t.Context(), "oci://"+f.host+"/acme/a", registrytest.Minimal("a@1.0.0"), "")
+	if client.KindOf(err) != client.NotFound || !strings.Contains(err.Error(), "answered 404: NAME_UNKNOWN no such project") {
+		t.Error(err)
 	}
 }
 
