@@ -26,7 +26,7 @@ func TestMigrate(t *testing.T) {
 			}
 		}
 	}
-	older := []string{"DROP TABLE cosignatures", "DELETE FROM migrations WHERE number >= 6"}
+	older := []string{"DROP TABLE log_keys", "DROP TABLE cosignatures", "DELETE FROM migrations WHERE number >= 6"}
 	refused := func(data, want string) {
 		t.Helper()
 		for _, args := range []string{"registry --listen 127.0.0.1:0", "registry admin org list", "registry verify"} {

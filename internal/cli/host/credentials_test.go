@@ -128,7 +128,7 @@ func TestAskedRegistries(t *testing.T) {
 	}
 	d, err := rules.For("@acme/x")
 	if err == nil {
-		err = rules.Bound.Bind(t.Context(), d, "")
+		err = rules.Bound.Bind(t.Context(), d, "", nil)
 	}
 	if err != nil {
 		t.Fatal(err)

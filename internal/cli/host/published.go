@@ -287,7 +287,7 @@ func (p *Published) Keep(ctx context.Context) error {
 		}
 		head, err := p.registries.Trust.Log(d.Registry.URL).Head()
 		if err == nil {
-			err = p.registries.Bound.Bind(ctx, d, head.Key)
+			err = p.registries.Bound.Bind(ctx, d, head.Key, head.HadKey)
 		}
 		if err != nil {
 			return err

@@ -99,7 +99,7 @@ func (r *Registry) Bind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.registries.Bound.Bind(ctx, r.Decision, head.Key)
+	return r.registries.Bound.Bind(ctx, r.Decision, head.Key, head.HadKey)
 }
 
 // Containers returns the container registries. It makes no request.

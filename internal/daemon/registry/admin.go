@@ -34,7 +34,7 @@ the server runs or while it does not. They need no key.`,
 	}
 	org := below(&cobra.Command{Use: "org", Short: "Manage organizations", Example: "  perstackd registry admin org create acme --type team"}, a.newOrgCreate(), a.newOrgList(), a.newOrgExempt())
 	key := below(&cobra.Command{Use: "key", Short: "Manage API keys", Example: "  perstackd registry admin key create acme --role maintainer"}, a.newKeyCreate(), a.newKeyList(), a.newKeyRevoke())
-	return below(cmd, org, key, a.newBindings(), a.newReports(), a.newQuarantine(), a.newRelease(), a.newUnpublish(), a.newTransfer(), a.newAudit())
+	return below(cmd, org, key, a.newBindings(), a.newReports(), a.newQuarantine(), a.newRelease(), a.newUnpublish(), a.newTransfer(), newRotateLogKey(a.place), a.newAudit())
 }
 
 // below adds commands to one that does nothing by itself.

@@ -26,8 +26,9 @@ const (
 )
 
 // readLogKey reads the key of the log. The error is fs.ErrNotExist if there is none yet.
-func readLogKey(dir string) (logKey, error) {
-	path := filepath.Join(dir, logKeyName)
+func readLogKey(dir string) (logKey, error) { return readKeyFile(filepath.Join(dir, logKeyName)) }
+
+func readKeyFile(path string) (logKey, error) {
 	data, err := userfile.ReadOwn(path, maxLogKey)
 	if err != nil {
 		return logKey{}, fmt.Errorf("the key of the log cannot be read: %w", err)
@@ -48,13 +49,18 @@ func readLogKey(dir string) (logKey, error) {
 
 // makeLogKey makes the key of a new log.
 func makeLogKey(dir, origin string) (logKey, error) {
+	return makeKeyFile(filepath.Join(dir, logKeyName), origin)
+}
+
+// makeKeyFile makes a key for a log, if the file has none yet.
+func makeKeyFile(path, origin string) (logKey, error) {
 	secret, public, err := note.GenerateKey(rand.Reader, origin)
 	if err != nil {
 		return logKey{}, fmt.Errorf("%q cannot name a log: %w", origin, err)
 	}
-	err = privatefile.CreateDurable(filepath.Join(dir, logKeyName), []byte(secret+"\n"+public+"\n"))
+	err = privatefile.CreateDurable(path, []byte(secret+"\n"+public+"\n"))
 	if err != nil && !errors.Is(err, fs.ErrExist) { // another process was first
 		return logKey{}, fmt.Errorf("the key of the log cannot be stored: %w", err)
 	}
-	return readLogKey(dir)
+	return readKeyFile(path)
 }

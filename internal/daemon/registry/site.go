@@ -132,6 +132,13 @@ func (p *place) open(ctx context.Context, opts siteOptions) (s *site, err error)
 	if s, err = p.newSite(dir, db, key, opts); err != nil {
 		return nil, err
 	}
+	if rotated, err := s.finishRotation(ctx); err != nil {
+		return nil, err
+	} else if rotated != nil {
+		if s, err = p.newSite(dir, db, *rotated, opts); err != nil {
+			return nil, err
+		}
+	}
 	if err = s.checkLog(ctx); err != nil {
 		if made { // it must not be taken for the right one
 			err = errors.Join(err, os.Remove(filepath.Join(dir, logKeyName)))
@@ -162,7 +169,7 @@ func openDatabase(ctx context.Context, address string, migrate bool) (*database.
 // newSite puts the parts of a registry together.
 func (p *place) newSite(dir string, db *database.DB, key logKey, opts siteOptions) (*site, error) {
 	core, err := server.New(server.Options{
-		Database: db, Origin: key.signer.Name(), Signer: key.signer, Random: rand.Reader, Strict: opts.rules.strict, ReadOnly: opts.readOnly,
+		Database: db, Origin: key.signer.Name(), Signer: key.signer, PublicKey: key.public, Random: rand.Reader, Strict: opts.rules.strict, ReadOnly: opts.readOnly,
 		LatestByTime: opts.rules.latestByTime, AllScoped: opts.rules.allScoped, NewNamesPerDay: opts.rules.newNamesPerDay,
 		Grew: opts.grew,
 		Now:  p.host.Source.Now, NewID: p.host.Source.NewID,

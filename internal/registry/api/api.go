@@ -56,6 +56,11 @@ type Log struct {
 	Witnesses []string `json:"witnesses,omitempty"`
 }
 
+// LogKeys says how a log got the key that it has.
+type LogKeys struct {
+	Rotations []tlog.Rotation `json:"rotations"` // the oldest first
+}
+
 // An Entry is a leaf with the proof that it is in the log.
 type Entry struct {
 	Index int64       `json:"index"`

@@ -103,7 +103,10 @@ func (c *Client) auditCheckpoint(ctx context.Context, v *view) (signed []byte, a
 	if err != nil {
 		return nil, at, err
 	}
-	at, _, err = tlog.OpenCheckpoint(signed, v.head.Origin, v.verifier)
+	at, err = c.open(ctx, v, operation, string(signed))
+	if e, ok := errors.AsType[*Error](err); ok {
+		return nil, at, e
+	}
 	if err == nil && at.Size < v.known.Size {
 		err = tlog.CheckGrowth(nil, v.known, at)
 	}

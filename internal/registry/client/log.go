@@ -23,6 +23,7 @@ type view struct {
 	verifier note.Verifier
 	known    tlog.Checkpoint // the newest that was seen; of size 0 if there is none
 	original bool            // the registry has no log
+	rotated  tlog.Checkpoint // where the log got another key than the known one; of size 0 if it has not
 }
 
 func newVerifier(key string) (note.Verifier, error) {
@@ -51,6 +52,7 @@ func (c *Client) view(ctx context.Context) (*view, error) {
 		}
 	}
 	switch {
+	case !c.options.NewLogKey && stored.HadKey(c.options.LogKey): // the log has proved its new one
 	case stored.Known() && c.options.LogKey != "" && c.options.LogKey != stored.Key && !c.options.NewLogKey:
 		refused := c.failf(Configuration, "known log", "the key of the log should be %s, and was %s when this machine saw it before", wording.Quote(c.options.LogKey), wording.Quote(stored.Key))
 		refused.Hint = "if the new one is right, name it in your own configuration"
@@ -120,8 +122,11 @@ func (v *view) inLog(more ...string) []string { return append(segments(v.head.Lo
 // checkpoint verifies a checkpoint that an answer has: signed by the known key, and grown from the known
 // state. If it does not hold, both states are kept as evidence.
 func (c *Client) checkpoint(ctx context.Context, v *view, operation, signed string, growth []tlog.Hash) (tlog.Checkpoint, error) {
-	shows, _, err := tlog.OpenCheckpoint([]byte(signed), v.head.Origin, v.verifier)
+	shows, err := c.open(ctx, v, operation, signed)
 	if err != nil {
+		if e, ok := errors.AsType[*Error](err); ok {
+			return shows, e
+		}
 		if names := signersOf(signed); names != "" {
 			err = fmt.Errorf("%w; it is signed by %s, and the known key is %s", err, names, v.head.Key)
 		}

@@ -18,6 +18,7 @@ func (h *Handler) logRoutes() []*route {
 		{method: http.MethodGet, pattern: api.LogPath + "/lookup/{key}", effect: reads, do: h.lookup},
 		{method: http.MethodGet, pattern: api.LogPath + "/proof", effect: reads, do: h.proof},
 		{method: http.MethodGet, pattern: api.LogPath + "/consistency", effect: reads, do: h.consistency},
+		{method: http.MethodGet, pattern: api.LogPath + "/keys", effect: reads, do: h.logKeys},
 		{method: http.MethodGet, pattern: api.LogPath + "/tile/{tile...}", effect: reads, do: h.tile},
 	}
 }
@@ -103,6 +104,15 @@ func (h *Handler) consistency(c *call) error {
 		return err
 	}
 	return c.json(growthProof{from, to, notNil(proof)})
+}
+
+// logKeys says how the log got its key.
+func (h *Handler) logKeys(c *call) error {
+	all, err := h.opts.Registry.Rotations(c.ctx())
+	if err != nil {
+		return err
+	}
+	return c.json(api.LogKeys{Rotations: notNil(all)})
 }
 
 // tile answers with a tile, which never changes.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/card"
+	"github.com/perstack-go/perstack/internal/registry/tlog"
 )
 
 // schemaTypes are the types that the document describes, by the names that it has for them.
@@ -19,6 +20,7 @@ func schemaTypes() map[string]reflect.Type {
 	return map[string]reflect.Type{
 		"Error": reflect.TypeFor[api.Error](), "Discovery": reflect.TypeFor[api.Discovery](), "Log": reflect.TypeFor[api.Log](),
 		"Entry": reflect.TypeFor[api.Entry](), "Lookup": reflect.TypeFor[api.Lookup](), "LeafProof": reflect.TypeFor[leafProof](), "GrowthProof": reflect.TypeFor[growthProof](),
+		"LogKeys": reflect.TypeFor[api.LogKeys](), "Rotation": reflect.TypeFor[tlog.Rotation](),
 		"Resolve": reflect.TypeFor[api.Resolve](), "Resolved": reflect.TypeFor[api.Resolved](), "Expert": reflect.TypeFor[api.Expert](), "Version": reflect.TypeFor[api.Version](),
 		"Package": reflect.TypeFor[api.Package](), "Organization": reflect.TypeFor[api.Organization](), "Summary": reflect.TypeFor[api.Summary](), "Page": reflect.TypeFor[api.Page](),
 		"Changes": reflect.TypeFor[api.Changes](), "Publish": reflect.TypeFor[api.Publish](), "Published": reflect.TypeFor[api.Published](), "Validated": reflect.TypeFor[validated](),

@@ -95,8 +95,9 @@ const patience = 5 * time.Second
 
 // Bind records that an Expert was fetched as decided, and checked with the key of the log; empty for a
 // registry without a log. It is called when everything was verified, and fails if another process has
-// bound something else meanwhile.
-func (f File) Bind(ctx context.Context, d Decision, logKey string) error {
+// bound something else meanwhile. replaced reports whether a key is one that the log had earlier, and has replaced;
+// it can be nil.
+func (f File) Bind(ctx context.Context, d Decision, logKey string, replaced func(key string) bool) error {
 	if expert.IsOCI(d.Subject) {
 		return nil // a reference names its registry
 	}
@@ -113,7 +114,7 @@ func (f File) Bind(ctx context.Context, d Decision, logKey string) error {
 			return &ConflictError{d.Subject, was, d.Registry.URL, "an earlier run"}
 		}
 		// A registry that had a log and has none now is refused as well.
-		if was := b.LogKeys[d.Registry.URL]; was != "" && logKey != was && (d.KeyFrom != User || logKey != d.Registry.LogKey) {
+		if was := b.LogKeys[d.Registry.URL]; was != "" && logKey != was && (replaced == nil || !replaced(was)) && (d.KeyFrom != User || logKey != d.Registry.LogKey) {
 			return &ConflictError{"the key of the log of " + d.Registry.URL, was, logKey, "an earlier run"}
 		}
 		b.Subjects = with(b.Subjects, d.Subject, d.Registry.URL)

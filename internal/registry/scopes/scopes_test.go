@@ -240,7 +240,7 @@ func TestBind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.Bind(ctx, d, one), f.Bind(ctx, d, one)); err != nil {
+	if err := errors.Join(f.Bind(ctx, d, one, nil), f.Bind(ctx, d, one, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(f.Path); err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -248,13 +248,17 @@ func TestBind(t *testing.T) {
 	}
 	var conflict *ConflictError
 	for what, err := range map[string]error{
-		"another registry":       f.Bind(ctx, early, two),
-		"another key":            f.Bind(ctx, d, two),
-		"a log that disappeared": f.Bind(ctx, d, ""),
+		"another registry":       f.Bind(ctx, early, two, nil),
+		"another key":            f.Bind(ctx, d, two, nil),
+		"a log that disappeared": f.Bind(ctx, d, "", nil),
 	} {
 		if !errors.As(err, &conflict) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	rotated := File{Path: filepath.Join(t.TempDir(), "registries.json")}
+	if err := errors.Join(rotated.Bind(ctx, d, one, nil), rotated.Bind(ctx, d, two, func(key string) bool { return key == one })); err != nil {
+		t.Errorf("a key that the log has replaced: %v", err)
 	}
 	if _, err := decide("", ""); !errors.As(err, &conflict) {
 		t.Errorf("a project that says nothing: %v", err)
@@ -267,12 +271,12 @@ func TestBind(t *testing.T) {
 	if err != nil || d.Registry.URL != evil {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if err := f.Bind(ctx, d, two); err != nil {
+	if err := f.Bind(ctx, d, two, nil); err != nil {
 		t.Error(err)
 	}
 	d, err = decide(registry("a", acme, `scopes = ["@acme"]`, fmt.Sprintf("logKey = %q", two)), "")
 	if err == nil {
-		err = f.Bind(ctx, d, two)
+		err = f.Bind(ctx, d, two, nil)
 	}
 	if b, _ := f.Load(); err != nil || b.LogKeys[acme] != two || b.Subjects["@acme"] != acme {
 		t.Errorf("%+v, %v", b, err)
@@ -284,7 +288,7 @@ func TestBindAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if err := f.Bind(t.Context(), Decision{Subject: fmt.Sprintf("@s%d", i), Registry: Registry{URL: acme}}, ""); err != nil {
+			if err := f.Bind(t.Context(), Decision{Subject: fmt.Sprintf("@s%d", i), Registry: Registry{URL: acme}}, "", nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -305,7 +309,7 @@ func TestBindingsRefused(t *testing.T) {
 		if _, err := f.Load(); err == nil {
 			t.Errorf("%s was read", text)
 		}
-		if err := f.Bind(t.Context(), Decision{Subject: "@a", Registry: Registry{URL: acme}}, ""); err == nil {
+		if err := f.Bind(t.Context(), Decision{Subject: "@a", Registry: Registry{URL: acme}}, "", nil); err == nil {
 			t.Errorf("%s was replaced", text)
 		}
 	}
@@ -345,7 +349,7 @@ func TestForOCI(t *testing.T) {
 			t.Errorf("%s: %+v", key, got)
 		}
 		f := File{Path: filepath.Join(t.TempDir(), FileName)}
-		if err := f.Bind(t.Context(), got, ""); err != nil {
+		if err := f.Bind(t.Context(), got, "", nil); err != nil {
 			t.Error(err)
 		}
 		if b, err := f.Load(); err != nil || len(b.Subjects) > 0 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 // A look is one state of the registry, which is read.
@@ -21,6 +23,8 @@ type change struct {
 	look
 	at   time.Time
 	grew map[string]int64 // sizes of the logs that got leaves
+
+	signers []note.Signer // of the checkpoint
 }
 
 // view reads one state.
@@ -36,12 +40,15 @@ func (r *Registry) update(ctx context.Context, do func(*change) error) error {
 	}
 	grew := false
 	err := r.opts.Database.Update(ctx, func(tx *sql.Tx) error {
-		t := &change{look: look{ctx, r, tx}, at: r.opts.Now().UTC().Truncate(time.Millisecond), grew: map[string]int64{}}
+		t := &change{look: look{ctx, r, tx}, at: r.opts.Now().UTC().Truncate(time.Millisecond), grew: map[string]int64{}, signers: []note.Signer{r.opts.Signer}}
+		if err := t.checkLogKey(); err != nil {
+			return err
+		}
 		if err := do(t); err != nil {
 			return err
 		}
 		for log, size := range t.grew {
-			signed, err := t.sign(log, size)
+			signed, err := t.sign(log, size, t.signers...)
 			if err != nil {
 				return err
 			}

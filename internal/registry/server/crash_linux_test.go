@@ -48,7 +48,7 @@ func publishForever(address, secret, round string) error {
 	if err != nil {
 		return err
 	}
-	r, err := New(Options{Database: db, Origin: origin, Signer: signer, Now: time.Now, NewID: engine.SystemSource().NewID, Random: rand.Reader})
+	r, err := New(Options{Database: db, Origin: origin, Signer: signer, PublicKey: signer.Name(), Now: time.Now, NewID: engine.SystemSource().NewID, Random: rand.Reader})
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *crashSite) openAt(address string, use func(*Registry)) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	r, err := New(Options{Database: db, Origin: origin, Signer: signer, Now: time.Now, NewID: engine.SystemSource().NewID, Random: rand.Reader})
+	r, err := New(Options{Database: db, Origin: origin, Signer: signer, PublicKey: signer.Name(), Now: time.Now, NewID: engine.SystemSource().NewID, Random: rand.Reader})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/mod/sumdb/note"
+
 	"github.com/perstack-go/perstack/internal/registry/api"
 	"github.com/perstack-go/perstack/internal/registry/tlog"
 )
@@ -51,12 +53,12 @@ func (t *change) record(visibility string, leaf tlog.Leaf) (number int64, err er
 }
 
 // sign signs the state of a log.
-func (l *look) sign(log string, size int64) ([]byte, error) {
+func (l *look) sign(log string, size int64, signers ...note.Signer) ([]byte, error) {
 	root, err := tlog.Root(size, l.hashes(log))
 	if err != nil {
 		return nil, err
 	}
-	signed, err := tlog.Checkpoint{Origin: log, Size: size, Hash: root}.Sign(l.r.opts.Signer)
+	signed, err := tlog.Checkpoint{Origin: log, Size: size, Hash: root}.Sign(signers...)
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint cannot be signed: %w", err)
 	}
@@ -117,7 +119,7 @@ func (l *look) head(log string) (head, error) {
 	case err != nil:
 		return h, err
 	case !ok:
-		h.note, err = l.sign(log, 0)
+		h.note, err = l.sign(log, 0, l.r.opts.Signer)
 		return h, err
 	}
 	return h, l.attach(&h)

@@ -21,14 +21,15 @@ import (
 
 // Options are what a registry needs.
 type Options struct {
-	Database *database.DB
-	Origin   string      // names the log, such as registry.example.com/log
-	Signer   note.Signer // signs the checkpoints
-	Now      func() time.Time
-	NewID    func() string
-	Random   io.Reader // for the secrets of keys
-	Strict   bool      // packages of skills must have an exact version
-	ReadOnly bool      // every change is refused
+	Database  *database.DB
+	Origin    string      // names the log, such as registry.example.com/log
+	Signer    note.Signer // signs the checkpoints
+	PublicKey string      // of the signer, as clients verify with it
+	Now       func() time.Time
+	NewID     func() string
+	Random    io.Reader // for the secrets of keys
+	Strict    bool      // packages of skills must have an exact version
+	ReadOnly  bool      // every change is refused
 
 	LatestByTime bool // latest is the version that was published last, as in the original
 	AllScoped    bool // every organization publishes under its scope, persons too
@@ -53,8 +54,8 @@ type Registry struct {
 
 // New returns the registry that a database holds.
 func New(opts Options) (*Registry, error) {
-	if opts.Database == nil || opts.Origin == "" || opts.Signer == nil || opts.Now == nil || opts.NewID == nil || opts.Random == nil {
-		return nil, errors.New("a registry needs a database, an origin, a signer, a clock, ids and a source of secrets")
+	if opts.Database == nil || opts.Origin == "" || opts.Signer == nil || opts.PublicKey == "" || opts.Now == nil || opts.NewID == nil || opts.Random == nil {
+		return nil, errors.New("a registry needs a database, an origin, a signer with its public key, a clock, ids and a source of secrets")
 	}
 	if opts.MaxAnswer <= 0 {
 		opts.MaxAnswer = defaultMaxAnswer

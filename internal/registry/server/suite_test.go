@@ -58,6 +58,7 @@ var suite = []struct {
 	{"limited administrators", testLimitedAdministrators},
 	{"closure", testClosure},
 	{"cosignatures", testCosignatures},
+	{"log keys", testLogKeys},
 	{"verify", testVerify},
 	{"rollback", testRollback},
 }
@@ -118,7 +119,7 @@ func newSite(t *testing.T, address string) *site {
 	if s.verifier, err = note.NewVerifier(public); err != nil {
 		t.Fatal(err)
 	}
-	s.Registry, err = New(Options{Database: db, Origin: origin, Signer: signer, Now: func() time.Time { return s.time }, NewID: s.newID, Random: rand.Reader})
+	s.Registry, err = New(Options{Database: db, Origin: origin, Signer: signer, PublicKey: public, Now: func() time.Time { return s.time }, NewID: s.newID, Random: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ type history struct {
 	owners   map[string]string       // organization by name
 	orgs     map[string]string       // name by id
 	signers  map[string]string       // of organizations, by id
+	keys     []keyChange             // of the log
 }
 
 type toldVersion struct {
@@ -35,7 +36,9 @@ type toldTag struct {
 }
 
 func newHistory() *history {
-	return &history{map[string]*toldVersion{}, map[string]toldTag{}, map[string]string{}, map[string]string{}, map[string]string{}}
+	return &history{
+		versions: map[string]*toldVersion{}, tags: map[string]toldTag{}, owners: map[string]string{}, orgs: map[string]string{}, signers: map[string]string{},
+	}
 }
 
 // orgOf returns the organization of the actor of a leaf; "" for the operator.
@@ -75,6 +78,8 @@ func (h *history) add(log string, number int64, l *tlog.Leaf, sealed bool, repor
 		h.orgs[l.Org] = l.New
 	case tlog.PolicyChanged:
 		h.signers[l.Org] = l.New
+	case tlog.LogKey:
+		h.keys = append(h.keys, keyChange{number, l.Old, l.New})
 	}
 }
 

@@ -44,7 +44,7 @@ func (v *verification) log(log string, told *history) error {
 	if have, want := int64(len(hashes)), tlog.StoredHashes(size); have != want {
 		v.report.add("log "+log, "it has %d hashes; %d leaves have %d", have, size, want)
 	}
-	return v.heads(log, size, hashes)
+	return v.heads(log, size, hashes, told.keys)
 }
 
 func leafName(log string, number int64) string { return fmt.Sprintf("leaf %d of %s", number, log) }
@@ -132,9 +132,13 @@ func (v *verification) sealedTexts(log string) (map[int64][]byte, error) {
 }
 
 // heads checks the signature and the hash of every checkpoint.
-func (v *verification) heads(log string, size int64, hashes hashList) error {
+func (v *verification) heads(log string, size int64, hashes hashList, keys []keyChange) error {
 	last := int64(0)
-	err := v.each("SELECT size, note FROM log_heads WHERE log = $1 ORDER BY size", []any{log}, func(scan func(...any) error) error {
+	keyOf, err := v.logKeys(log, keys)
+	if err != nil {
+		return err
+	}
+	err = v.each("SELECT size, note FROM log_heads WHERE log = $1 ORDER BY size", []any{log}, func(scan func(...any) error) error {
 		var at int64
 		var signed []byte
 		if err := scan(&at, &signed); err != nil {
@@ -142,10 +146,12 @@ func (v *verification) heads(log string, size int64, hashes hashList) error {
 		}
 		what := fmt.Sprintf("checkpoint %d of %s", at, log)
 		last = at
-		c, _, err := tlog.OpenCheckpoint(signed, log, v.verifier)
-		if err != nil {
-			v.report.add(what, "%v", err)
-			return nil
+		var c tlog.Checkpoint
+		for _, verifier := range keyOf(at) {
+			if c, _, err = tlog.OpenCheckpoint(signed, log, verifier); err != nil {
+				v.report.add(what, "%v", err)
+				return nil
+			}
 		}
 		root, err := tlog.Root(at, hashes)
 		switch {

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,14 +69,23 @@ func hashed(text string) string {
 type Head struct {
 	Registry   string `json:"registry"` // address, for people
 	Origin     string `json:"origin"`
-	Key        string `json:"key"`        // verifier key
-	API        string `json:"api"`        // path of version 2
-	LogPath    string `json:"logPath"`    // path of the log
-	Checkpoint string `json:"checkpoint"` // signed note; empty before the first one
+	Key        string `json:"key"`             // verifier key
+	Before     string `json:"before,omitzero"` // keys that the log had earlier, separated by spaces
+	API        string `json:"api"`             // path of version 2
+	LogPath    string `json:"logPath"`         // path of the log
+	Checkpoint string `json:"checkpoint"`      // signed note; empty before the first one
 }
 
 // Known reports whether the log was ever seen.
 func (h Head) Known() bool { return h.Key != "" }
+
+// HadKey reports whether the log had a key earlier.
+func (h Head) HadKey(key string) bool {
+	return key != "" && slices.Contains(strings.Fields(h.Before), key)
+}
+
+// SetKey gives the log another key.
+func (h *Head) SetKey(key string) { h.Before, h.Key = strings.TrimSpace(h.Before+" "+h.Key), key }
 
 // Head returns the newest state of the log. It is empty if the log was never seen.
 func (l *Log) Head() (h Head, err error) {

@@ -74,7 +74,7 @@ func Start(t testing.TB, opts Options) *Registry {
 	}
 	source := engine.SystemSource()
 	r.LogKey = public
-	core := server.Options{Database: db, Origin: Origin, Signer: signer, Random: rand.Reader, Now: r.now, NewID: source.NewID}
+	core := server.Options{Database: db, Origin: Origin, Signer: signer, PublicKey: public, Random: rand.Reader, Now: r.now, NewID: source.NewID}
 	if opts.Core != nil {
 		opts.Core(&core)
 	}

@@ -48,7 +48,7 @@ func (db *DB) copyToFile(ctx context.Context, path string) (err error) {
 // copied lists the tables in an order in which a row comes after those that it names.
 var copied = []string{
 	"organizations", "api_keys", "bindings", "experts", "contents", "erased", "versions", "version_states", "tags", "delegations",
-	"log_leaves", "log_hashes", "log_heads", "cosignatures", "log_sealed", "idempotency", "audit", "listings", "reads", "reports", "transfers",
+	"log_leaves", "log_hashes", "log_heads", "log_keys", "cosignatures", "log_sealed", "idempotency", "audit", "listings", "reads", "reports", "transfers",
 }
 
 // CopyTo fills another database, which must be empty and can be of another kind, with the rows of this one:
